@@ -1,0 +1,1 @@
+"""Leaf specs: frozen data with units in their names."""
