@@ -1,0 +1,1 @@
+"""simcore: a fast simulator of big tiered caches."""

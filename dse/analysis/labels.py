@@ -10,11 +10,11 @@ from simcore.units import GIB, KIB, MIB, TIB, format_bandwidth, format_seconds, 
 
 if TYPE_CHECKING:
     from dse.space import Dimension
-    from simcore.metrics import Metric
+    from simcore import Metric
 
 INACTIVE = "-"
-ABBREVIATED = 5
-"""Characters that remain of a long word when a table has to shrink."""
+LONG, ABBREVIATED = 7, 5
+"""A word longer than the first shrinks to the second many characters when a table has to."""
 _UPPER = {"ttft", "tpot", "itl", "e2e", "hbm", "dram", "cxl", "kv", "nvme", "slo", "rps", "gpu", "qps", "usd"}
 _UNIT_WORDS = {"usd", "bytes", "s"}
 
@@ -135,7 +135,7 @@ def exact_text(value: Any, unit: str | None) -> str:
 
 def abbreviate(texts: Sequence[str]) -> list[str]:
     """Shorter forms of a column's words, distinct where the words are: "fp8_e4m3" -> "fp8", "exclusive" -> "exclu"."""
-    long = [t for t in dict.fromkeys(texts) if len(t) > ABBREVIATED]
+    long = [t for t in dict.fromkeys(texts) if len(t) > LONG]
     for cut in (lambda t: t.split("_")[0][:ABBREVIATED], lambda t: t[:ABBREVIATED]):
         short = {t: cut(t) for t in long}
         if len({*short.values(), *(t for t in texts if t not in short)}) == len(set(texts)):

@@ -1,4 +1,4 @@
-"""Plain-text tables: aligned columns under a two-line heading, ASCII only."""
+"""Plain-text tables: aligned columns under a two-line heading."""
 
 from __future__ import annotations
 

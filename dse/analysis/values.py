@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -83,3 +84,12 @@ def duration(seconds: float) -> str:
     if whole < 7200:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """`text` in lines of at most `width`; leading blanks and runs of blanks stay, later lines start with `indent`."""
+    body = text.lstrip()
+    lead = text[: len(text) - len(body)]
+    return textwrap.wrap(
+        body, width, initial_indent=lead, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

@@ -1,0 +1,128 @@
+"""When nothing is feasible: the nearest designs, the smallest relaxation that admits one, and where the set is feasible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dse.analysis.front_table import front_table, left_out_lines
+from dse.analysis.table import Column
+from dse.analysis.values import listing, scale_for, wrapped
+from dse.analysis.view import Front
+from dse.space.binding import Linear
+
+if TYPE_CHECKING:
+    from dse.space import Space
+    from dse.space.constraints import Constraint
+    from dse.trial import Trial
+
+NEAREST = 3
+
+
+def excess(trial: Trial) -> float:
+    """Sum of the scaled excesses over all constraints."""
+    return sum(v for v in trial.violations.values() if v > 0)
+
+
+def nearest(trials: Sequence[Trial], count: int = NEAREST) -> list[Trial]:
+    """Complete designs that miss by least, best first; of those that miss alike the first one."""
+    complete = sorted((t for t in trials if t.state == "complete"), key=lambda t: (excess(t), t.number))
+    distinct: dict[tuple[tuple[str, float], ...], Trial] = {}
+    for trial in complete:
+        distinct.setdefault(tuple(sorted((n, v) for n, v in trial.violations.items() if v > 0)), trial)
+    return list(distinct.values())[:count]
+
+
+def infeasible_lines(front: Front, width: int) -> list[str]:
+    """The text for a study without a feasible design."""
+    rows = nearest(front.trials)
+    if not rows:
+        return [*wrapped(f"Every design failed inside. The first error: {_first_error(front.trials)}", width, "  ")]
+    table, left_out = front_table(front, rows, width, misses_column(front.space, rows))
+    lines = ["Nothing meets all constraints. Nearest:", *table.lines]
+    for line in left_out_lines(rows, left_out):
+        lines += wrapped(line, width, "   ")
+    lines.append("")
+    for sentence in (relaxation(front.space, front.trials), by_member(front.space, front.trials)):
+        lines += wrapped(sentence, width, "  ") if sentence else []
+    return lines
+
+
+def _first_error(trials: Sequence[Trial]) -> str:
+    return next((t.error for t in trials if t.error), "none was recorded")
+
+
+def misses_column(space: Space, rows: Sequence[Trial]) -> Column:
+    """What each design misses: the worst miss, and how many more."""
+    cells = []
+    for trial in rows:
+        texts = space.misses(trial.metrics)
+        first = max(texts, key=lambda name: trial.violations.get(name, 0.0))
+        more = f"; {len(texts) - 1} more" if len(texts) > 1 else ""
+        cells.append(texts[first] + more)
+    return Column("misses by", "", tuple(cells), "left")
+
+
+def relaxation(space: Space, trials: Sequence[Trial]) -> str:
+    """The smallest change of limits that makes one evaluated design feasible: of one limit if that is ever enough."""
+    built_in = {c.text for c in space.metric_constraints if c.built_in}
+    candidates = [t for t in trials if t.state == "complete" and not built_in & set(_missed(t))]
+    if not candidates:
+        found = listing(sorted({n for t in trials for n in _missed(t) if n in built_in}), "or")
+        return f"No limit to relax: every design misses {found}. Less load, more replicas or a larger GPU would help."
+    fewest = [t for t in candidates if len(_missed(t)) == 1] or candidates
+    best = min(fewest, key=lambda t: (excess(t), t.number))
+    by_text = {c.text: c for c in space.metric_constraints}
+    changes = [relaxed(by_text[name], best) for name in _missed(best)]
+    return f"Smallest change that admits one (design {best.number}): {listing(changes)}."
+
+
+def _missed(trial: Trial) -> list[str]:
+    return [name for name, v in trial.violations.items() if v > 0]
+
+
+def relaxed(constraint: Constraint, trial: Trial) -> str:
+    """The constraint with the limit at which `trial` would pass, rounded to its safe side: "tpot_p99 <= 86 ms (+7 %)"."""
+    comparisons = constraint.bound.alternatives
+    if len(comparisons) == 1 and len(comparisons[0]) == 1:
+        (comparison,) = comparisons[0]
+        left, right, operator = comparison.left, comparison.right, comparison.operator
+        simple = isinstance(left, Linear) and isinstance(right, Linear) and not right.terms and left.terms
+        if simple and operator in ("<=", ">=") and isinstance(left, Linear) and isinstance(right, Linear):
+            values = [left.value(metrics.get) for metrics in trial.metrics.values()]
+            known = [float(v) for v in values if v is not None]
+            if known:
+                unit = constraint.metrics[0].unit
+                limit = max(known) if operator == "<=" else min(known)
+                return f"{left.text} {operator} {rounded_limit(limit, unit, operator)}{_change(limit, float(right.constant))}"
+    return f"{constraint.text} relaxed by {math.ceil(100 * trial.violations[constraint.text])} %"
+
+
+def rounded_limit(value: float, unit: str, operator: str) -> str:
+    """A limit with three digits that `value` meets: rounded up for <=, down for >=."""
+    scale = scale_for(unit, [value])
+    step = 10.0**-scale.decimals
+    count = value / scale.divisor / step
+    whole = math.ceil(count - 1e-9) if operator == "<=" else math.floor(count + 1e-9)
+    return f"{whole * step:.{scale.decimals}f} {scale.label}".rstrip()
+
+
+def _change(limit: float, before: float) -> str:
+    return f" ({100 * (limit / before - 1):+.0f} %)" if before else ""
+
+
+def by_member(space: Space, trials: Sequence[Trial]) -> str:
+    """How many designs are feasible on each member of the scenario set alone; their figures are there already."""
+    if len(space.members) < 2:
+        return ""
+    counts = {m.name: 0 for m in space.members}
+    for trial in trials:
+        if trial.state == "complete":
+            for name in counts:
+                verdict = space.judge({name: trial.metrics[name]})
+                counts[name] += all(v <= 0 for v in verdict.values())
+    if not any(counts.values()):
+        return "No member of the scenario set alone has a feasible design either."
+    parts = [f"at {name}: {count or 'none'}" for name, count in counts.items()]
+    return f"Feasible on one member alone, {', '.join(parts)} (no new simulation)."

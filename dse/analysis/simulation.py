@@ -1,0 +1,158 @@
+"""One simulated scenario as a text: the scenario in words, tiers, latencies, load, costs, and what the words mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dse.analysis.labels import INACTIVE, metric_label, word
+from dse.analysis.table import Column, render
+from dse.analysis.values import percent, scale_for, wrapped
+from simcore import find_metric
+from simcore.units import GIB, format_value
+
+if TYPE_CHECKING:
+    from simcore import Outcome
+
+Values = Mapping[str, float | None]
+LATENCIES = ("ttft", "tpot", "e2e", "queue", "load")
+STATISTICS = ("mean", "p50", "p90", "p99")
+LOAD = ("request_rate", "sustainable_rate", "utilisation", "saturated", "throughput", "goodput")
+COUNTS = ("preemptions", "recomputed_tokens", "rejected_requests")
+COSTS = (
+    "hbm_bytes",
+    "hbm_cost_usd",
+    "memory_cost_usd",
+    "system_cost_usd",
+    "cost_usd_per_million_tokens",
+    "energy_j_per_token",
+    "quality_loss",
+)
+REUSE = ("hit_ratio", "block_hit_ratio", "hit_ceiling")
+DEFINED = ("ttft_p99", "tpot_p99", "hit_ratio", "hit_ceiling", "utilisation", "saturated", "throughput", "hbm_bytes")
+SUMMARY = (
+    *(f"{name}_{statistic}" for name in ("ttft", "tpot", "e2e") for statistic in ("p50", "p90", "p99")),
+    *LOAD,
+    *REUSE,
+    *COUNTS,
+    *COSTS,
+)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A member of a scenario set (or the only scenario) with what its simulation gave."""
+
+    name: str
+    outcome: Outcome
+    metrics: Values
+
+    def tiers(self) -> list[dict[str, Any]]:
+        """One mapping per tier, top to bottom: the shape of `--json`."""
+        busy = {link.name: link.busy for link in self.outcome.links}
+        return [
+            {
+                "name": tier.name,
+                "capacity_bytes": tier.capacity_bytes,
+                "hit_ratio": self.metrics.get(f"hit_ratio_{tier.name}"),
+                "prompt_share": self.metrics.get(f"prompt_share_{tier.name}"),
+                "bytes_in": tier.bytes_in,
+                "bytes_out": tier.bytes_out,
+                "bytes_resident": tier.bytes_resident,
+                "dropped_bytes": tier.dropped_bytes,
+                "link_busy": busy.get(tier.name),
+            }
+            for tier in self.outcome.tiers
+        ]
+
+
+def tier_lines(run: Simulated) -> list[str]:
+    """The table of tiers, links that belong to no tier under it."""
+    tiers = run.tiers()
+    moved = scale_for("bytes", [t[k] for t in tiers for k in ("bytes_in", "bytes_out")])
+
+    def column(head: str, sub: str, key: str, show: Any, last: str = "") -> Column:
+        cells = [INACTIVE if t[key] is None else show(t[key]) for t in tiers]
+        return Column(head, sub, (*cells, last))
+
+    columns = [
+        Column("tier", "", (*(word(t["name"]) for t in tiers), "prefill"), "left"),
+        column("capacity", "GiB", "capacity_bytes", lambda b: f"{b / GIB:.4g}"),
+        column("hit ratio", "of rest %", "hit_ratio", percent),
+        column("tokens", "from it %", "prompt_share", percent, percent(run.metrics.get("prompt_share_prefill"))),
+        column("in", moved.label, "bytes_in", moved.number),
+        column("out", moved.label, "bytes_out", moved.number),
+        column("dropped", moved.label, "dropped_bytes", moved.number),
+        column("link busy", "%", "link_busy", percent),
+    ]
+    lines = render(columns)
+    others = [link for link in run.outcome.links if link.name not in run.outcome.tier_names]
+    for link in others:
+        read, written = (moved.text(b) for b in (link.bytes_read, link.bytes_written))
+        lines.append(f" {link.name} link: {read} read, {written} written, busy {percent(link.busy)} %")
+    return lines
+
+
+def latency_lines(values: Values) -> list[str]:
+    """Mean and percentiles of each latency that applies, one line each, one unit a line."""
+    rows = []
+    for name in LATENCIES:
+        found = [values.get(f"{name}_{s}_s") for s in STATISTICS]
+        if any(v is not None for v in found):
+            scale = scale_for("s", found)
+            label = f"{word(name)} {scale.label}"
+            rows.append((label, [INACTIVE if v is None else scale.number(v) for v in found]))
+    columns = [Column("latency", "", tuple(label for label, _ in rows), "left")]
+    columns += [Column(s, "", tuple(cells[i] for _, cells in rows)) for i, s in enumerate(STATISTICS)]
+    return render(columns)
+
+
+def pairs_line(label: str, names: Sequence[str], values: Values, width: int) -> list[str]:
+    """ "label  name value, name value": the metrics of `names` that are known here."""
+    parts = []
+    for name in names:
+        metric = find_metric(name)
+        value = values.get(metric.key)
+        if value is not None:
+            parts.append(f"{metric_label(metric)} {format_value(value, metric.unit)}")
+    return wrapped(f" {label:<10}{', '.join(parts)}", width, " " * 11) if parts else []
+
+
+def member_table(runs: Sequence[Simulated], combined: Values, how: str, width: int) -> list[str]:
+    """Every metric by member, and combined over the scenario set; members that do not fit go into a further table."""
+    names = [n for n in SUMMARY if combined.get(find_metric(n).key) is not None]
+    metrics = [find_metric(n) for n in names]
+    columns = [_metric_column(r.name, r.metrics, metrics) for r in runs] + [_metric_column(how, combined, metrics)]
+    label = Column("", "", tuple(metric_label(m) for m in metrics), "left")
+    lines: list[str] = []
+    while columns:
+        taken = [columns.pop(0)]
+        while columns and 3 + label.width + sum(c.width + 2 for c in (*taken, columns[0])) <= width:
+            taken.append(columns.pop(0))
+        lines += [*render([label, *taken]), ""]
+    return lines[:-1]
+
+
+def _metric_column(name: str, values: Values, metrics: Sequence[Any]) -> Column:
+    return Column(name, "", tuple(format_value(values.get(m.key), m.unit) for m in metrics))
+
+
+def definitions(values: Values, width: int) -> list[str]:
+    """What the words that differ in the field mean here."""
+    lines = ["Words"]
+    for name in DEFINED:
+        metric = find_metric(name)
+        if values.get(metric.key) is not None:
+            lines += wrapped(f"  {metric_label(metric)}: {metric.definition}.", width, "    ")
+    lines += wrapped("  hit ratio of rest: prompt tokens found in a tier over those not found above it.", width, "    ")
+    return lines
+
+
+def simulation_lines(run: Simulated, width: int) -> list[str]:
+    """Tables and figures of one member."""
+    values = run.metrics
+    lines = [*tier_lines(run), "", *latency_lines(values), ""]
+    for label, names in (("load", LOAD), ("reuse", REUSE), ("events", COUNTS), ("cost", COSTS)):
+        lines += pairs_line(label, names, values, width)
+    return lines

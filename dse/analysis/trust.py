@@ -1,0 +1,33 @@
+"""How far a study's figures may be trusted: what the simulator says of itself, and whether the search had settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dse.analysis.view import Front
+
+SETTLED = 0.1
+"""The search counts as settled when this share of its designs, the last ones, added nothing."""
+
+
+def trust(front: Front, statements: Sequence[str]) -> list[str]:
+    """Sentences: the simulator's own statements about these scenarios, then convergence."""
+    return [*statements, *([convergence(front)] if front.designs else [])]
+
+
+def convergence(front: Front) -> str:
+    """When the front last grew, and how many designs since then added nothing.
+
+    The front's own designs are enough: the last of them to be found is the last gain in hypervolume.
+    """
+    last_gain = max(t.number for t in front.designs)
+    after = sum(t.number > last_gain for t in front.trials)
+    size = front.space.size()
+    if size is not None and len(front.trials) >= size:
+        return f"Complete: all {size} designs of the space were evaluated."
+    since = f"last gain at design {last_gain}; the last {after} designs added nothing"
+    if after == 0:
+        since = f"the last design, {last_gain}, still added to the front"
+    if after >= SETTLED * len(front.trials):
+        return f"Converged: {since}."
+    return f"Not converged: {since}. More trials may move it."

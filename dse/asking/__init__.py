@@ -1,0 +1,1 @@
+"""Choosing designs: samplers asked, repeats and forbidden designs replaced."""

@@ -1,0 +1,173 @@
+"""The command line: parses, wires, reports mistakes; the work is in `dse.commands`, imported when a command runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from dse.commands.output import Output, report_error
+
+app = typer.Typer(
+    name="dse",
+    help="Design-space exploration of tiered caches: latency against memory cost.",
+    epilog="Start with: dse search spaces/kv_quickstart.yaml",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on standard error.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail; a traceback when something fails.")]
+Set = Annotated[list[str], typer.Option("--set", metavar="PATH=VALUE", help="Pin a dotted path of the scenario; repeatable.")]
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="A name under studies/, or the path of a study folder.")]
+Tracking = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URI", help="MLflow store or server; none: do not record. Default: $MLFLOW_TRACKING_URI or ./mlflow.db."
+    ),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from dse.commands.versions import own_version
+
+        Output.current().text(own_version())
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Design-space exploration of tiered caches: latency against memory cost."""
+
+
+@app.command()
+def search(
+    space: Annotated[str, typer.Argument(metavar="SPACE", help="A space file, or the name of a packaged one.")],
+    trials: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Designs to evaluate in total, those already stored included.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of the sampler.")] = None,
+    sampler: Annotated[str, typer.Option(metavar="NAME", help="How designs are chosen.")] = "nsga2",
+    backend: Annotated[str, typer.Option(metavar="serial|process", help="Where designs are evaluated.")] = "serial",
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Processes of the process backend; default: all cores.")
+    ] = None,
+    storage: Annotated[str | None, typer.Option(metavar="URL", help="Optuna storage instead of the study's journal.")] = None,
+    tracking_uri: Tracking = None,
+    study: Annotated[str | None, typer.Option(metavar="NAME", help="Name under studies/; default: the space's name.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the study of that name, or start it.")] = False,
+    assignments: Set = [],  # noqa: B006  (typer copies it)
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Search a space for its Pareto front."""
+    from dse.commands.search import Request, run
+
+    request = Request(space, tuple(assignments), trials, seed, sampler, backend, workers, storage, tracking_uri, study, resume)
+    return run(request, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
+def simulate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file, or studies/NAME/designs/NNN.yaml.")],
+    assignments: Set = [],  # noqa: B006
+    explain: Annotated[bool, typer.Option("--explain", help="Show the arithmetic: bytes per token, HBM, step time.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Simulate one scenario, or one design of a study on every member of its scenario set."""
+    from dse.commands.simulate import run
+
+    return run(file, tuple(assignments), explain, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
+def front(
+    study: StudyName,
+    every: Annotated[bool, typer.Option("--all", help="Every design of the front.")] = False,
+    knee: Annotated[bool, typer.Option("--knee", help="Why the knee, and what the steps up and down cost.")] = False,
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", help='Only designs that satisfy it: "hbm_cost_usd <= 800".')
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Print the front of a study."""
+    from dse.commands.front import run
+
+    return run(study, every, knee, where, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
+def report(study: StudyName, json: Json = False, quiet: Quiet = False, verbose: Verbose = False) -> int:
+    """Write report.html of a study again and print where it is."""
+    from dse.commands.report import run
+
+    return run(study, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
+def presets(
+    kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="models, gpus, tiers, workloads ...")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One preset.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """List presets: numbers with units, source and date."""
+    from dse.commands.presets import run
+
+    return run(kind, name, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
+def ui(
+    tracking_uri: Tracking = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, metavar="N", help="Default: 5000 if free; 0: any free one.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Open the record in MLflow: starts its server here and prints links to the right pages. Ctrl-C stops it."""
+    from dse.commands.ui import run
+
+    return run(tracking_uri, port, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point of the console script; returns the exit status.
+
+    0 done, 1 failure inside, 2 the user's input is wrong, 3 nothing feasible, 130 interrupted with everything stored.
+    """
+    arguments = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    with Output.opened(json="--json" in arguments) as output:
+        try:
+            status = app(args=arguments, prog_name="dse", standalone_mode=False)
+            output.flush()
+            return int(status or 0)
+        except TyperException as mistake:
+            return report_error(mistake, output)
+        except BrokenPipeError:
+            return output.discard()
+        except KeyboardInterrupt:
+            output.note("Interrupted.")
+            return 130
+        except Exception as error:
+            return report_error(error, output, traceback={"-v", "--verbose"} & set(arguments) != set())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

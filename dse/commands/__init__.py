@@ -1,0 +1,1 @@
+"""One module per command: does the work of its subcommand and hands its answer to an `Output`."""

@@ -1,0 +1,157 @@
+"""Evaluation in worker processes of this machine, started once and kept, so that each compiles and loads its traces once.
+
+Workers are spawned, not forked: a fork of a process with threads (trackers, BLAS) may deadlock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from dse.objective import Result, Task, error_text
+from dse.seams import Evaluate, Stopping
+from simcore.errors import SimcoreError
+
+POLL_S = 0.2
+"""How often a request to stop is looked for while workers are busy."""
+TRIES = 2
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class _Worker:
+    process: SpawnProcess
+    pipe: Connection
+    task: Task | None = None
+    ready: bool = False
+
+
+class ProcessExecutor:
+    """See `dse.seams.Executor`.
+
+    Args:
+        evaluate: a function that pickles (one of a module).
+        workers: processes.
+    """
+
+    def __init__(self, evaluate: Evaluate, workers: int) -> None:
+        self._evaluate, self._count = evaluate, workers
+        self._context = get_context("spawn")
+        self._workers: list[_Worker] = []
+
+    def run(self, tasks: Sequence[Task], stopping: Stopping) -> Iterator[Result]:
+        left = list(reversed(tasks))
+        tries = dict.fromkeys((task.number for task in tasks), 0)
+        while True:
+            if not stopping():
+                self._hand_out(left)
+            busy = [worker for worker in self._workers if worker.task is not None]
+            if not busy:
+                return
+            for pipe in wait([worker.pipe for worker in busy], POLL_S):
+                worker = next(w for w in busy if w.pipe is pipe)
+                task, result = worker.task, self._receive(worker)
+                assert task is not None
+                if result is not None:
+                    yield result
+                elif worker.pipe.closed:
+                    tries[task.number] += 1
+                    if tries[task.number] < TRIES:
+                        left.append(task)
+                    else:
+                        yield Result(task.number, task.key, "failed", error=f"WorkerDied: {_how(worker.process)}, {TRIES} times")
+
+    def _hand_out(self, left: list[Task]) -> None:
+        while left:
+            idle = next((worker for worker in self._workers if worker.task is None), None)
+            if idle is None:
+                if len(self._workers) >= self._count:
+                    return
+                idle = self._started()
+            idle.task = left.pop()
+            with suppress(OSError):
+                idle.pipe.send(idle.task)
+
+    def _started(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_work, args=(self._evaluate, theirs, os.getpid()), name="dse worker", daemon=True)
+        process.start()
+        theirs.close()
+        worker = _Worker(process, ours)
+        self._workers.append(worker)
+        return worker
+
+    def _receive(self, worker: _Worker) -> Result | None:
+        """The worker's next message; None if it only reported ready, or has died: then its pipe is closed and it is let go."""
+        try:
+            message: Any = worker.pipe.recv()
+        except (EOFError, OSError):
+            worker.pipe.close()
+            worker.process.join(5)
+            self._workers.remove(worker)
+            if not worker.ready:
+                self.close()
+                raise SimcoreError(f"a worker process could not start ({_how(worker.process)})") from None
+            return None
+        if message is None:
+            worker.ready = True
+            return None
+        worker.task = None
+        assert isinstance(message, Result)
+        return message
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+            worker.pipe.close()
+        self._workers.clear()
+
+
+def _how(process: SpawnProcess) -> str:
+    code = process.exitcode
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name if -code in {int(s) for s in signal.Signals} else f"signal {-code}"
+        return f"the process was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+    return f"the process ended with status {code}"
+
+
+def _work(evaluate: Evaluate, pipe: Connection, parent: int) -> None:
+    """A worker's life: evaluate what comes, until the pipe closes. Stopping is the parent's business, also by Ctrl-C."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    _die_with(parent)
+    with suppress(EOFError, OSError):
+        pipe.send(None)
+        while True:
+            task = pipe.recv()
+            try:
+                result = evaluate(task)
+            except Exception as error:
+                result = Result(task.number, task.key, "failed", error=error_text(error))
+            pipe.send(result)
+
+
+def _die_with(parent: int) -> None:
+    """Have the kernel end this process when its parent is killed, so that nothing is evaluated that nobody will store."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def start(evaluate: Evaluate, workers: int | None = None) -> ProcessExecutor:
+    """Worker processes, as many as there are processors this process may use unless `workers` says."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return ProcessExecutor(evaluate, workers or available)

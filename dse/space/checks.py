@@ -1,0 +1,239 @@
+"""What is checked by building designs: every value on its own, the fit to the GPU, and metrics that nobody can know."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import simcore
+from dse.space import paths
+from dse.space.dimension import Dimension, choice_label
+from dse.space.space import COUNTED, Point, Space
+from simcore.errors import InputError
+from simcore.units import format_bytes
+
+COMBINATIONS = 4096
+"""Designs at most that are built to find one that fits."""
+_RATES = ("throughput", "goodput", "request_rate", "sustainable_rate")
+
+Places = Mapping[str, str]
+"""Path of a dimension -> where its values stand in the file: "search.tiers.*.policy" or "search.engine.load.choices"."""
+
+
+def check_values(space: Space, places: Places) -> None:
+    """Build the base with each member of the scenario set and each value of each dimension.
+
+    Raises:
+        InputError: with the path of the value: "search.tiers.cxl.capacity[2]".
+    """
+    for member in space.members:
+        try:
+            _build(space, space.scenario({}, member))
+        except InputError as error:
+            raise _at_override(error, member.places) or error.within(prefix=f"scenarios ({member.name})") from None
+    for dimension in space.dimensions:
+        for i, value in enumerate(dimension.ends()):
+            where = places[dimension.path]
+            place = f"{where}[{i}]" if dimension.choices is not None else f"{where}.range[{i}]"
+            try:
+                _build(space, space.scenario({dimension.path: value}))
+            except InputError as error:
+                found = _at_value(error, dimension, place, value)
+                if found is not None or not _elsewhere(error, space.dimensions):
+                    raise found or error.within(prefix=place) from None
+
+
+def _build(space: Space, raw: dict[str, Any]) -> Any:
+    return simcore.build_scenario(raw, base_dir=space.base_dir)
+
+
+def _at_override(error: InputError, places: Mapping[str, str]) -> InputError | None:
+    for path, place in places.items():
+        found = moved(error, path, place)
+        if found is not None:
+            return found
+    return None
+
+
+def _at_value(error: InputError, dimension: Dimension, place: str, value: Any) -> InputError | None:
+    for target in dimension.targets:
+        found = moved(error, target, place)
+        if found is not None:
+            several = "*" in place
+            rule = f"{found.rule} (at {target})" if several else found.rule
+            return InputError(rule, path=found.path, value=found.value, hint=found.hint)
+    return None
+
+
+def moved(error: InputError, target: str, place: str) -> InputError | None:
+    """An error about `target` (or a part of it, or a parent that should not be there) as an error about `place`."""
+    path = error.path or ""
+    if path and not paths.overlap(path.partition("[")[0], target):
+        return None
+    rest = path.removeprefix(target) if paths.covers(target, path) or path.startswith(f"{target}[") else ""
+    return InputError(error.rule, path=place + rest, value=error.value, hint=error.hint)
+
+
+def _elsewhere(error: InputError, dimensions: Sequence[Dimension]) -> bool:
+    """Whether the mistake is about a path that is searched as well: then it is the combination that is wrong."""
+    path = (error.path or "").partition("[")[0]
+    return bool(path) and any(paths.overlap(path, target) for d in dimensions for target in d.targets)
+
+
+def check_paths(space: Space) -> None:
+    """Refuse constraints on paths that no design satisfies.
+
+    Raises:
+        InputError: none does.
+    """
+    core = space.entangled()
+    combinations = core.product()
+    if not space.path_constraints or combinations is None or combinations > COUNTED:
+        return
+    if next(core.enumerate(), None) is None:
+        texts = " and ".join(c.text for c in space.path_constraints)
+        raise InputError("no design satisfies the constraints on paths", path="constraints", value=texts)
+
+
+def check_load(space: Space) -> None:
+    """Refuse a searched load without an objective that grows with it: the search would only choose the lightest load.
+
+    Raises:
+        InputError: with the `scenarios:` lines ready to copy.
+    """
+    if any(m.direction == "max" and m.name.rpartition(".")[2].startswith(_RATES) for m in space.objectives):
+        return
+    for dimension in space.dimensions:
+        if not any("workload" in target.split(".") for target in dimension.targets):
+            continue
+        values = dimension.values() or dimension.ends()
+        few = values if len(values) <= 4 else (values[0], values[len(values) // 2], values[-1])
+        lines = f"scenarios: {{over: {{{dimension.path}: [{', '.join(map(choice_label, few))}]}}, combine: worst}}"
+        rule = "the load is searched without a throughput or goodput objective"
+        hint = f"what the world decides belongs in scenarios; instead of this line write {lines}"
+        raise InputError(rule, path=f"search.{dimension.path}", hint=hint)
+
+
+def check_statics(space: Space, places: Places) -> None:
+    """Refuse objectives and constraints on closed forms that are unknown, and a space in which no design fits the GPU.
+
+    Raises:
+        InputError: naming the design.
+    """
+    probe = _Probe(space)
+    for metric, place in _named_statics(space):
+        unknown = probe.first(metric, lambda value: value is None)
+        if unknown is not None:
+            _refuse_unknown(space, metric, place, unknown, places)
+    _check_fit(probe)
+
+
+def _named_statics(space: Space) -> Iterator[tuple[str, str]]:
+    for i, metric in enumerate(space.objectives):
+        if metric.static:
+            yield metric.key, f"objectives[{i}]"
+    for constraint in space.metric_constraints:
+        for metric in constraint.metrics:
+            if metric.static and not constraint.built_in:
+                yield metric.key, constraint.place
+
+
+def _refuse_unknown(space: Space, metric: str, place: str, point: Point, places: Places) -> None:
+    name = simcore.find_metric(metric).name
+    if not point:
+        raise InputError(f"{name} is unknown for this scenario", path=place, hint="take it out")
+    shown = ", ".join(f"{path} {choice_label(value)}" for path, value in point.items())
+    where = " or ".join(places[path].removesuffix(".choices") for path in point)
+    hint = f"take that choice out of {where}, or take {name} out"
+    raise InputError(f"{name} is unknown for some designs", path=place, value=shown, hint=hint)
+
+
+def _check_fit(probe: _Probe) -> None:
+    best = probe.lowest("hbm_excess_bytes")
+    if best is None or best[0] <= 0:
+        return
+    excess, point = best
+    design = ", ".join(f"{path} {choice_label(value)}" for path, value in point.items()) or "every design"
+    rule = f"no design of this space fits the GPU: the smallest excess is {format_bytes(excess)} per GPU"
+    hint = "allow a smaller tiers.hbm.capacity, more GPUs (gpu.count) or a larger gpu"
+    raise InputError(rule, path="search", value=design, hint=hint)
+
+
+class _Probe:
+    """Closed forms of designs, each built once."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self._known: dict[str, Mapping[str, float | None] | None] = {}
+        self._members = self._different_members()
+
+    def _different_members(self) -> list[int]:
+        """The members whose closed forms differ; mostly one stands for all."""
+        seen: list[tuple[int, Mapping[str, float | None] | None]] = []
+        for i in range(len(self.space.members)):
+            statics = self._statics({}, i)
+            if all(statics != other for _, other in seen):
+                seen.append((i, statics))
+        return [i for i, _ in seen]
+
+    def _statics(self, point: Point, member: int) -> Mapping[str, float | None] | None:
+        """None for a design that cannot be built."""
+        name = repr((sorted(point.items(), key=lambda item: item[0]), member))
+        if name not in self._known:
+            try:
+                scenario = _build(self.space, self.space.scenario(point, member))
+                self._known[name] = simcore.static_metrics(scenario)
+            except InputError:
+                self._known[name] = None
+        return self._known[name]
+
+    def values(self, metric: str, point: Point) -> list[float | None]:
+        """One value per member that differs; empty when the design cannot be built."""
+        found = [self._statics(point, member) for member in self._members]
+        return [statics.get(metric) for statics in found if statics is not None]
+
+    def influential(self, metric: str) -> list[Dimension]:
+        """The dimensions that move the metric, one at a time from the base."""
+        base = self.values(metric, {})
+        return [
+            d for d in self.space.dimensions if any(self.values(metric, {d.path: v}) not in (base, []) for v in d.ends())
+        ]
+
+    def combinations(self, dimensions: Sequence[Dimension]) -> Iterator[Point]:
+        """Every combination of their ends or choices that can occur, up to COMBINATIONS."""
+        ends = [d.ends() for d in dimensions]
+        names = [d.path for d in dimensions]
+        for values in itertools.islice(itertools.product(*ends), COMBINATIONS):
+            yield dict(zip(names, values, strict=True))
+
+    def first(self, metric: str, wrong: Callable[[float | None], bool]) -> Point | None:
+        """A design, as few values as possible, for which the metric is wrong."""
+        for dimension in self.space.dimensions:
+            for value in dimension.ends():
+                if any(map(wrong, self.values(metric, {dimension.path: value}))) and not any(
+                    map(wrong, self.values(metric, {}))
+                ):
+                    return {dimension.path: value}
+        for point in self.combinations(self.influential(metric)):
+            if any(map(wrong, self.values(metric, point))):
+                return point
+        return None
+
+    def lowest(self, metric: str) -> tuple[float, Point] | None:
+        """The lowest value over all designs and a design that has it; stops at 0. None when that cannot be told."""
+        dimensions = self.influential(metric)
+        greedy: Point = {}
+        for d in dimensions:
+            greedy[d.path] = min(d.ends(), key=lambda v, path=d.path: self._worst(metric, {path: v}))  # type: ignore[misc]
+        best = (self._worst(metric, greedy), greedy)
+        if best[0] > 0:
+            if math.prod(len(d.ends()) for d in dimensions) > COMBINATIONS:
+                return None
+            best = min(((self._worst(metric, p), p) for p in self.combinations(dimensions)), key=lambda pair: pair[0])
+        return best if math.isfinite(best[0]) else None
+
+    def _worst(self, metric: str, point: Point) -> float:
+        known = [value for value in self.values(metric, point) if value is not None]
+        return max(known, default=math.inf)

@@ -1,0 +1,300 @@
+"""A space file to a `Space`: every key read, every name looked up, every value tried."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import simcore
+from dse.space import checks, paths
+from dse.space.activity import decision_order, refuse_overlaps
+from dse.space.binding import Bound, bind
+from dse.space.constraints import Constraint, built_in, constraint, read_constraints, read_objectives
+from dse.space.dimension import Dimension
+from dse.space.domains import read_domain
+from dse.space.expressions import parse
+from dse.space.files import absolute, content_sha256
+from dse.space.foreign import flow
+from dse.space.locate import find_space
+from dse.space.members import read_scenarios
+from dse.space.names import Names, fixed_values
+from dse.space.pins import Pin, pin_base, pin_scenarios, pin_search, read_pins
+from dse.space.space import Space
+from simcore.errors import InputError, did_you_mean
+from simcore.yamlio import Document, load_yaml, read_text
+
+KEYS = (
+    "name", "description", "scenario", "search", "scenarios", "objectives", "constraints", "allow_saturated", "budget",
+    "replications", "files",
+)  # fmt: skip
+TRIALS = 200
+MAX_NAME = 100
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+
+Found = Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]
+
+
+def load_space(name_or_path: str | Path, overrides: Sequence[str] = (), *, check: bool = True) -> Space:
+    """Read a space.
+
+    Args:
+        name_or_path: a file, or the name of a packaged space ("kv_cxl", "spaces/kv_cxl.yaml").
+        overrides: "path=value" texts of `--set`: the path is fixed, its dimension or axis dropped.
+        check: build designs to try every value, the fit and the metrics. Without it (a stored study whose trace may be gone)
+            only grammar and names are checked.
+
+    Raises:
+        InputError: one message with file, line, path, rule, value and the nearest right form.
+    """
+    file = find_space(name_or_path)
+    document = load_yaml(file)
+    try:
+        return _Reader(document, file, str(name_or_path), read_pins(overrides)).space(check)
+    except InputError as error:
+        path = error.path or ""
+        line = None if path.startswith("--set") else document.line(path)
+        raise error.within(file=str(file), line=line) from None
+
+
+def check_name(name: Any, path: str = "name") -> str:
+    """`name`, if it is safe as a folder under studies/.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        rule = f"must be a plain name: letters, digits and . _ -, not starting with a dot, at most {MAX_NAME} long"
+        raise InputError(rule, path=path, value=name)
+    return name
+
+
+class _Reader:
+    """One load, step by step; later steps use what earlier ones found."""
+
+    def __init__(self, document: Document, file: Path, given: str, pins: Sequence[Pin]) -> None:
+        self.data = _top_level(document.data, given)
+        self.lines = document.lines
+        self.file, self.given, self.pins = file, given, pins
+        self.base_dir = file.resolve().parent
+        self.places: dict[str, str] = {}
+
+    def space(self, check: bool) -> Space:
+        data = self.data
+        name = check_name(data.get("name", self.file.stem))
+        base = self._base()
+        members, combine = read_scenarios(pin_scenarios(data.get("scenarios"), self.pins, base), base)
+        members = tuple(replace(m, overrides=absolute(m.overrides, self.base_dir)) for m in members)
+        found = self._matches(base)
+        dimensions = self._dimensions(found)
+        taken = {path: place for member in members for path, place in member.places.items()}
+        refuse_overlaps(dimensions, taken)
+        defaults = self._defaults(base, check)
+        fixed = fixed_values(base, defaults, self._words(base), members)
+        tiers = tuple(base["tiers"]) if isinstance(base.get("tiers"), Mapping) else ()
+        names = Names(dimensions, fixed, {**defaults, **base}, tiers)
+        dimensions = self._conditions(dimensions, found, names, set(taken))
+        decision_order(dimensions)
+        allow_saturated = _flag(data, "allow_saturated")
+        constraints = read_constraints(data.get("constraints"), names)
+        trials, seed = _budget(data.get("budget"))
+        space = Space(
+            name=name,
+            file=self.given,
+            description=self._description(),
+            base=base,
+            base_dir=self.base_dir,
+            dimensions=dimensions,
+            members=members,
+            combine=combine,
+            objectives=read_objectives(data.get("objectives"), tiers),
+            path_constraints=tuple(c for c in constraints if c.kind == "path"),
+            metric_constraints=(*(c for c in constraints if c.kind == "metric"), *built_in(names, allow_saturated)),
+            trials=trials,
+            seed=seed,
+            replications=_count(data, "replications", 1, 1),
+            allow_saturated=allow_saturated,
+            fixed=fixed,
+            recorded_files=self._recorded(check),
+        )
+        if check:
+            self._try(space)
+        return space
+
+    def _base(self) -> dict[str, Any]:
+        raw = self.data.get("scenario")
+        if not isinstance(raw, Mapping):
+            if "scenario" in self.data:
+                raise InputError("must be a mapping", path="scenario", value=raw)
+            raise InputError("is required", path="scenario", hint="it is the system and workload that `search` varies")
+        try:
+            base = pin_base(dict(raw), self.pins, simcore.expand_scenario)
+        except InputError as error:
+            raise self._in_scenario(error) from None
+        result: dict[str, Any] = absolute(base, self.base_dir)
+        return result
+
+    def _in_scenario(self, error: InputError) -> InputError:
+        """A mistake in the base: the pin's if a pin put it there, else the file's."""
+        if (error.path or "").startswith("--set"):
+            return error
+        for pin in reversed(self.pins):
+            if error.path and paths.covers(pin.path, error.path.partition("[")[0]):
+                return InputError(error.rule, path=pin.name, value=error.value, hint=error.hint)
+        return error.within(prefix="scenario")
+
+    def _defaults(self, base: Mapping[str, Any], check: bool) -> dict[str, Any]:
+        """Every field of the base scenario, defaults included."""
+        try:
+            built = simcore.build_scenario(base, base_dir=self.base_dir)
+        except InputError as error:
+            if check:
+                raise self._in_scenario(error) from None
+            return {}
+        return simcore.yaml_dict(built)
+
+    def _words(self, base: Mapping[str, Any]) -> dict[str, str]:
+        """Short forms in the file: path -> word, where the scenario now has a mapping."""
+        written = dict(paths.flatten(self.data["scenario"]))
+        for pin in self.pins:
+            written = {path: value for path, value in written.items() if not paths.overlap(path, pin.path)}
+            written[pin.path] = pin.value
+        return {p: v for p, v in written.items() if isinstance(v, str) and isinstance(paths.lookup(base, p), Mapping)}
+
+    def _matches(self, base: Mapping[str, Any]) -> Found:
+        search = self.data.get("search")
+        if not isinstance(search, Mapping):
+            if "search" in self.data:
+                raise InputError("must be a mapping of paths", path="search", value=search)
+            raise InputError("is required", path="search", hint="for example search: {tiers.dram.capacity: [64 GiB, 128 GiB]}")
+        for pattern in search:
+            try:
+                paths.matches(base, pattern)
+            except InputError as error:
+                raise InputError(error.rule, path=f"search.{pattern}", value=error.value, hint=error.hint) from None
+        return pin_search(search, self.pins, base)
+
+    def _dimensions(self, found: Found) -> tuple[Dimension, ...]:
+        """The dimensions without their conditions; remembers where each one's values stand."""
+        dimensions: list[Dimension] = []
+        for pattern, matched in found.items():
+            raw = absolute(self.data["search"][pattern], self.base_dir)
+            where = f"search.{pattern}"
+            try:
+                domain = read_domain(pattern, raw)
+            except InputError as error:
+                raise error.within(prefix=where) from None
+            targets = tuple(target for target, _ in matched)
+            if domain.tie and "*" not in pattern:
+                raise InputError("ties the matches of a *, and there is none", path=f"{where}.tie", hint="leave tie out")
+            made = [domain.dimension(pattern, targets)] if domain.tie else [domain.dimension(t, (t,)) for t in targets]
+            dimensions += made
+            long_form = isinstance(raw, Mapping) and "choices" in raw
+            self.places |= {d.path: f"{where}.choices" if long_form else where for d in made}
+        return tuple(dimensions)
+
+    def _conditions(self, dimensions: Sequence[Dimension], found: Found, names: Names, varied: set[str]) -> tuple[Dimension, ...]:
+        """The dimensions with their `when` bound, stars standing for the same match."""
+        bound: dict[str, Bound] = {}
+        for pattern, matched in found.items():
+            raw = self.data["search"][pattern]
+            if not isinstance(raw, Mapping) or raw.get("when") is None:
+                continue
+            for target, keys in matched:
+                path = pattern if raw.get("tie") else target
+                try:
+                    bound[path] = _condition(raw["when"], () if raw.get("tie") else keys, names, varied)
+                except InputError as error:
+                    raise error.within(prefix=f"search.{pattern}.when") from None
+        return tuple(replace(d, when=bound.get(d.path)) for d in dimensions)
+
+    def _description(self) -> str:
+        """`description`, else the comment on the file's first line."""
+        given = self.data.get("description")
+        if given is not None:
+            if not isinstance(given, str):
+                raise InputError("must be text", path="description", value=given)
+            return " ".join(given.split())
+        first = read_text(self.file).lstrip().partition("\n")[0]
+        return first.lstrip("# ").strip() if first.startswith("#") else ""
+
+    def _recorded(self, check: bool) -> dict[str, str]:
+        """The hashes a resolved space carries; a file that is not the recorded one any more is refused."""
+        recorded = self.data.get("files") or {}
+        if not isinstance(recorded, Mapping) or not all(isinstance(v, str) for v in recorded.values()):
+            raise InputError("must map files to SHA-256", path="files", value=flow(recorded))
+        if check:
+            for path, digest in recorded.items():
+                if Path(path).is_file() and content_sha256(path) != digest:
+                    hint = "it is not the file this space was resolved with; restore it, or leave its line out"
+                    raise InputError("the file has changed", path="files", value=path, hint=hint)
+        return {str(path): digest for path, digest in recorded.items()}
+
+    def _try(self, space: Space) -> None:
+        checks.check_load(space)
+        checks.check_values(space, self.places)
+        checks.check_paths(space)
+        checks.check_statics(space, self.places)
+
+
+def read_expression(space: Space, text: str) -> Constraint:
+    """An expression over this space's paths and metrics, for filters such as `--where "hbm_cost_usd <= 800"`.
+
+    Raises:
+        InputError: grammar, unknown name, units.
+    """
+    tiers = tuple(space.base["tiers"]) if isinstance(space.base.get("tiers"), Mapping) else ()
+    return constraint(text, Names(space.dimensions, space.fixed, space.base, tiers))
+
+
+def _condition(text: Any, keys: tuple[str, ...], names: Names, varied: set[str]) -> Bound:
+    bound = bind(parse(text).with_stars(keys), names)
+    for symbol in bound.symbols():
+        if symbol.kind == "metric":
+            raise InputError("a condition names paths; a metric is not known before simulating", value=text)
+        if any(paths.overlap(symbol.name, path) for path in varied):
+            raise InputError(f"{symbol.name} varies over the scenario set, the design must not depend on it", value=text)
+    return bound
+
+
+def _top_level(data: Any, given: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise InputError("must be a mapping with scenario, search and objectives", value=data)
+    if "scenario" not in data and "family" in data:
+        raise InputError("this is a scenario, not a space", hint=f"run: dse simulate {given}; a space has scenario: and search:")
+    if "members" in data and "search" not in data:
+        raise InputError("this is one design with its scenario set, not a space", hint=f"run: dse simulate {given}")
+    for key in data:
+        if key not in KEYS:
+            raise InputError("unknown key", path=str(key), hint=did_you_mean(str(key), [k for k in KEYS if k != "files"]))
+    return data
+
+
+def _flag(data: Mapping[str, Any], key: str) -> bool:
+    value = data.get(key, False)
+    if not isinstance(value, bool):
+        raise InputError("must be true or false", path=key, value=value)
+    return value
+
+
+def _count(data: Mapping[str, Any], key: str, default: int, least: int, prefix: str = "") -> int:
+    value = data.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"must be a whole number of at least {least}", path=prefix + key, value=value)
+    return value
+
+
+def _budget(raw: Any) -> tuple[int, int]:
+    """(trials, seed)."""
+    if raw is None:
+        return TRIALS, 0
+    if not isinstance(raw, Mapping):
+        raise InputError("must be a mapping", path="budget", value=raw, hint="write budget: {trials: 200, seed: 0}")
+    for key in raw:
+        if key not in ("trials", "seed"):
+            raise InputError("unknown key", path=f"budget.{key}", hint=did_you_mean(str(key), ("trials", "seed")))
+    return _count(raw, "trials", TRIALS, 1, "budget."), _count(raw, "seed", 0, 0, "budget.")
+
+

@@ -1,0 +1,195 @@
+"""A study on disk while it is searched: settings, trials, the log of the batch under way; started or gone on with."""
+
+from __future__ import annotations
+
+import platform
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optuna.trial import FrozenTrial
+
+from dse.seams import Settings
+from dse.storage.evaluations import Evaluations
+from dse.storage.folder import SETTINGS, SPACE, read_settings, write_settings, write_text
+from dse.storage.journal import JOURNAL, START_OVER, Journal, without_password
+from simcore.errors import InputError
+from simcore.yamlio import dump_yaml, load_yaml
+
+if TYPE_CHECKING:
+    from dse.space import Space
+
+ID = "id"
+SHOWN = 3
+"""Differences between two spaces that a message names."""
+
+
+class Store:
+    """Opened under the study's lock by `open_store`.
+
+    Args:
+        settings: `resumed` tells whether trials were stored before.
+        journal: the stored trials.
+        evaluations: the log of the batch under way.
+        trials: what was stored when it was opened.
+    """
+
+    def __init__(self, settings: Settings, journal: Journal, evaluations: Evaluations, trials: list[FrozenTrial]) -> None:
+        self.settings, self.journal, self.evaluations, self.trials = settings, journal, evaluations, trials
+
+    def close(self) -> None:
+        """Release files and connections."""
+        self.evaluations.close()
+        self.journal.close()
+
+
+def open_store(space: Space, settings: Settings, url: str | None, resume: bool) -> Store:
+    """Start the study of `settings`, or go on with it.
+
+    Args:
+        space: what is searched.
+        settings: as wanted now.
+        url: of the storage, password included; None: the journal in the folder.
+        resume: whether stored trials may be gone on with.
+
+    Raises:
+        InputError: trials are stored and `resume` is false; they belong to another space or other settings; a file is damaged.
+        StorageError: something cannot be written.
+    """
+    recorded = read_settings(settings.folder)
+    evaluations = Evaluations(settings.folder)
+    try:
+        journal = Journal(settings.folder, settings.name, url, driving=True)
+        study = journal.study
+        trials = journal.trials() if study is not None else []
+        if not trials and not evaluations.found:
+            return _started(space, settings, journal, evaluations)
+        if recorded is None or (study is not None and study.user_attrs.get(ID) != recorded.get(ID)):
+            raise _stranger(settings, journal, len(trials))
+        if not resume:
+            raise _exists(settings, len(trials))
+        check_same(space, settings, recorded)
+        if study is None:
+            raise InputError(f"has lost the study {settings.name}", file=journal.where, hint=START_OVER)
+        if settings.trials > recorded.get("trials", 0):
+            write_settings(settings.folder, {**recorded, "trials": settings.trials})
+        return Store(replace(settings, resumed=True), journal, evaluations, trials)
+    except BaseException:
+        evaluations.close()
+        raise
+
+
+def _started(space: Space, settings: Settings, journal: Journal, evaluations: Evaluations) -> Store:
+    identity = uuid.uuid4().hex
+    if journal.study is not None:
+        journal.delete()
+    write_text(settings.folder / SPACE, dump_yaml(space.resolved()))
+    about = {
+        "space_sha256": space.sha256,
+        "sampler": settings.sampler,
+        "seed": settings.seed,
+        "batch_size": settings.batch_size,
+        ID: identity,
+    }
+    write_settings(
+        settings.folder,
+        {
+            "name": settings.name,
+            **about,
+            "trials": settings.trials,
+            "storage": settings.storage,
+            "versions": versions(),
+        },
+    )
+    journal.create(space, about)
+    return Store(settings, journal, evaluations, [])
+
+
+def versions() -> dict[str, str]:
+    """What the study's numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in ("cache-dse", "optuna", "numpy", "numba"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _exists(settings: Settings, count: int) -> InputError:
+    return InputError(
+        f"the study {settings.name} exists with {count} trials",
+        file=str(settings.folder),
+        hint=f"go on with it by --resume, or start another by --study NAME (or remove {settings.folder})",
+    )
+
+
+def _stranger(settings: Settings, journal: Journal, count: int) -> InputError:
+    if settings.storage:
+        rule = f"this storage already has a study {settings.name}, which is not the one of {settings.folder}"
+        return InputError(rule, path="--storage", value=journal.where, hint="use another --study NAME")
+    rule = f"{SETTINGS} does not belong to the {count} trials in {JOURNAL}"
+    return InputError(rule, file=str(settings.folder), hint=START_OVER)
+
+
+def check_same(space: Space, settings: Settings, recorded: Mapping[str, Any]) -> None:
+    """Refuse to mix trials of two searches in one study.
+
+    Raises:
+        InputError: naming what differs.
+    """
+    folder = str(settings.folder)
+    other = "use another --study NAME for a search of its own"
+    if recorded["space_sha256"] != space.sha256:
+        found = differences(_resolved(settings.folder), space.resolved())
+        named = "; ".join(found[:SHOWN]) + (f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+        rule = "the study is of another space" + (f": {named}" if named else "")
+        raise InputError(rule, file=folder, hint=f"{other}, or remove {folder}")
+    wanted = {"sampler": settings.sampler, "seed": settings.seed, "batch_size": settings.batch_size}
+    for name, value in wanted.items():
+        if recorded[name] != value:
+            rule = f"the study was started with {name.replace('_', ' ')} {recorded[name]}"
+            raise InputError(rule, file=folder, value=value, hint=f"leave it out to go on, or {other}")
+    if recorded["storage"] != settings.storage:
+        where = recorded["storage"] or "the journal in its folder"
+        shown = settings.storage or "the journal in its folder"
+        raise InputError(f"the study is stored in {where}", file=folder, value=shown, hint=f"pass the same --storage, or {other}")
+
+
+def _resolved(folder: Path) -> Any:
+    try:
+        return load_yaml(folder / SPACE).data
+    except InputError:
+        return {}
+
+
+def differences(before: Any, after: Any) -> list[str]:
+    """Dotted paths at which two resolved spaces differ, as "path: before -> after"; names and trial budgets aside."""
+    old, new = _flat(before), _flat(after)
+    ignored = ("name", "description", "budget.trials")
+    found = []
+    for path in dict.fromkeys([*old, *new]):
+        if path not in ignored and old.get(path, "absent") != new.get(path, "absent"):
+            found.append(f"{path}: {old.get(path, 'absent')} -> {new.get(path, 'absent')}")
+    return found
+
+
+def _flat(data: Any, prefix: str = "") -> dict[str, str]:
+    if isinstance(data, Mapping) and data:
+        return {k: v for key, value in data.items() for k, v in _flat(value, f"{prefix}.{key}" if prefix else str(key)).items()}
+    if isinstance(data, (list, tuple)):
+        return {prefix: "[" + ", ".join(str(item) for item in data) + "]"}
+    return {prefix: "null" if data is None else str(data)}
+
+
+def recorded_url(recorded: Mapping[str, Any] | None, url: str | None) -> str | None:
+    """The storage URL to open: the one given, else the one the study was started with."""
+    return url if url is not None or recorded is None else recorded["storage"]
+
+
+def stored_url(url: str | None) -> str | None:
+    """What a study folder remembers of a storage URL."""
+    return without_password(url) if url else None

@@ -1,0 +1,155 @@
+"""What a search and the designs of its front look like in MLflow: names, parameters, metrics, descriptions. Pure functions."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.tracking.links import STUDY_TAG
+from simcore.units import GIB, parse_quantity
+
+if TYPE_CHECKING:
+    from dse.seams import Settings
+    from dse.space import Space
+    from dse.trial import Trial
+
+EXPERIMENT_NOTE = """Every top-level run is one search of this space. Its curves *hypervolume*, *front_size* and *feasible_share*
+run over the designs evaluated; its artifacts hold the report, the front and every trial.
+
+The runs nested under it are the designs on its front, one run each, named after the design's number in the study. Capacities are
+numbers with the unit in the name (`tiers.hbm.capacity_gib`), and so are metrics (`ttft_p99_s`).
+To compare designs: tick them, *Compare*, then pick the axes."""
+MAX_KEY, MAX_VALUE = 250, 6000
+MAX_CHILDREN = 200
+_SUFFIXES: dict[str, tuple[str, float]] = {
+    "bytes": ("_gib", float(GIB)),
+    "seconds": ("_s", 1.0),
+    "bytes_per_second": ("_gb_per_s", 1e9),
+    "usd": ("_usd", 1.0),
+    "per_second": ("_per_s", 1.0),
+}
+
+
+@dataclass(frozen=True)
+class ChildRun:
+    """One design of the front as it is recorded, with the times of its evaluation (Unix, ms)."""
+
+    number: int
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    start_ms: int
+    end_ms: int
+
+    @property
+    def name(self) -> str:
+        """Short, because run lists show about twenty characters."""
+        return f"design {self.number}"
+
+
+def key_name(text: str) -> str:
+    """`text` with what MLflow refuses in a key replaced; the member "rate=4" becomes "rate 4"."""
+    return re.sub(r"[^\w\-. :/]", " ", text).strip()[:MAX_KEY]
+
+
+def design_params(point: Mapping[str, Any], paths: Mapping[str, str | None]) -> dict[str, str]:
+    """A design's active dimensions. Quantities become plain numbers with the unit in the key, so that plots have a scale.
+
+    Args:
+        point: values by path.
+        paths: every searched path with the dimension of its unit ("bytes", None for words). A 0 of a size is "0" of that size.
+    """
+    params = {}
+    for path, dimension in paths.items():
+        value = point.get(path)
+        if value is None:
+            continue
+        suffix, text = _param(value, dimension)
+        params[key_name(path + suffix)] = text[:MAX_VALUE]
+    return params
+
+
+def _param(value: Any, dimension: str | None) -> tuple[str, str]:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return "", str(value)
+    try:
+        number, found = parse_quantity(value)
+    except ValueError:
+        return "", str(value)
+    suffix, divisor = _SUFFIXES.get(dimension if found == "number" and dimension else found, ("", 1.0))
+    return suffix, f"{number / divisor:.10g}" if suffix else f"{number:.10g}"
+
+
+def child_run(space: Space, trial: Trial) -> ChildRun:
+    """A front design: combined metrics by exported key; with `combine: each` every member's as "member/key"."""
+    metrics = _finite(trial.combined)
+    if space.combine == "each" and len(trial.metrics) > 1:
+        for member, values in trial.metrics.items():
+            metrics.update({f"{key_name(member)}/{key}"[:MAX_KEY]: value for key, value in _finite(values).items()})
+    start = round(trial.started_s * 1000)
+    params = design_params(trial.point, {d.path: d.unit for d in space.dimensions})
+    return ChildRun(trial.number, params, metrics, start, start + max(1, round(trial.seconds * 1000)))
+
+
+def _finite(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {k: float(v) for k, v in values.items() if v is not None and math.isfinite(v)}
+
+
+def thinned(front: Sequence[Trial], limit: int = MAX_CHILDREN) -> list[Trial]:
+    """At most `limit` designs, evenly along the front with both ends: MLflow's pages grow slow with more."""
+    if len(front) <= limit:
+        return list(front)
+    return [front[round(i * (len(front) - 1) / (limit - 1))] for i in range(limit)]
+
+
+def search_params(space: Space, settings: Settings) -> dict[str, str]:
+    """The parent run's parameters; what a later `--resume` may change is a tag instead."""
+    return {
+        "space": space.name,
+        "sampler": settings.sampler,
+        "sampler_seed": str(settings.seed),
+        "batch_size": str(settings.batch_size),
+        "space_sha256": space.sha256,
+        "objectives": ", ".join(m.name for m in space.objectives),
+    }
+
+
+def run_tags(space: Space, settings: Settings) -> dict[str, str]:
+    """The parent run's tags."""
+    return {
+        STUDY_TAG: settings.name,
+        "dse.budget_trials": str(settings.trials),
+        "dse.backend": settings.backend,
+        "dse.version": version("cache-dse"),
+        "mlflow.source.name": f"dse search {Path(space.file).name}" if space.file else "dse search",
+        "mlflow.source.type": "LOCAL",
+        "mlflow.user": _user(),
+    }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def search_note(space: Space, trials: Sequence[Trial], front: Sequence[Trial]) -> str:
+    """The parent run's description, in Markdown."""
+    feasible = sum(t.feasible for t in trials)
+    failed = sum(t.state == "failed" for t in trials)
+    counts = f"{len(trials)} designs: {feasible} feasible, {len(trials) - feasible - failed} infeasible, {failed} failed"
+    objectives = " against ".join(f"`{m.key}`" for m in space.objectives)
+    lines = [space.description] if space.description else []
+    lines.append(f"{objectives}, {len(front)} on the front. {counts}.")
+    if len(space.members) > 1:
+        names = ", ".join(m.name for m in space.members)
+        lines.append(f"Every design was tried on {names}; combined by: {space.combine}.")
+    if len(front) > MAX_CHILDREN:
+        lines.append(f"{MAX_CHILDREN} of them are runs here, evenly along the front; all are in front.csv.")
+    return "\n\n".join(lines)

@@ -1,0 +1,110 @@
+"""What a study remembers about its MLflow run: `mlflow.json` and the steps sent so far, both inside the study folder.
+
+The steps are appended before they are sent, so that a kill, or a server that was away, loses none of them: the next search
+that resumes the study sends what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+STATE_FILE = "mlflow.json"
+STEPS_FILE = "mlflow_steps.jsonl"
+LOCAL = "local"
+"""Stands for the store beside the study folders, so that a folder tree that was moved or copied still finds its own."""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """Where a study is recorded.
+
+    Args:
+        store: LOCAL, or the tracking URI without its password.
+        key: made up by us before the run exists; finds a run again whose id could not be stored any more.
+        experiment_id, run_id: given by MLflow; empty before.
+        last_step: last step of the parent run's curves that is recorded; -1 for none.
+        view: key of the saved view of the front; empty when there is none.
+        children: run ids of the front's designs, in the front's order.
+    """
+
+    store: str
+    key: str
+    experiment_id: str = ""
+    run_id: str = ""
+    last_step: int = -1
+    view: str = ""
+    children: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One point of the parent run's curves. `time_ms` is part of its identity: sent twice, it is stored once."""
+
+    step: int
+    time_ms: int
+    values: Mapping[str, float]
+
+
+def new_state(store: str) -> RunState:
+    """A state with a key of its own and no run yet."""
+    return RunState(store, uuid.uuid4().hex)
+
+
+def read_state(folder: Path) -> RunState | None:
+    """The state of a study folder; None when it has none or a damaged one."""
+    try:
+        raw = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
+        state = RunState(**{**raw, "children": tuple(raw["children"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return state
+
+
+def write_state(folder: Path, state: RunState) -> None:
+    """Replace the state file in one step."""
+    target = folder / STATE_FILE
+    partial = target.with_suffix(".json.part")
+    partial.write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
+    os.replace(partial, target)
+
+
+def read_steps(folder: Path) -> list[Step]:
+    """Every step of the study so far; a line cut off by a kill is left out."""
+    try:
+        lines = (folder / STEPS_FILE).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    steps = []
+    for line in lines:
+        try:
+            raw = json.loads(line)
+            steps.append(Step(int(raw["step"]), int(raw["time_ms"]), dict(raw["values"])))
+        except (ValueError, TypeError, KeyError):
+            continue
+    return steps
+
+
+def append_step(folder: Path, step: Step) -> None:
+    """Add one line to the steps."""
+    with (folder / STEPS_FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(step)) + "\n")
+
+
+def forget_progress(state: RunState) -> RunState:
+    """The state of a run that has to be made anew under a new key, because MLflow has lost or deleted it."""
+    return replace(new_state(state.store), experiment_id=state.experiment_id)
+
+
+def redacted(uri: str) -> str:
+    """A URI without the password it may carry."""
+    parts = urlsplit(uri)
+    if parts.password is None:
+        return uri
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))

@@ -1,0 +1,1 @@
+"""Families of caches. One module each; found by the scenario's `family` key."""

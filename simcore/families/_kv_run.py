@@ -1,0 +1,136 @@
+"""From a kv scenario to the serving engine and back: setup, run, outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from simcore.errors import InputError
+from simcore.families._kv_scenario import Scenario
+from simcore.families._kv_static import sizes, static_metrics, tier_blocks
+from simcore.outcome import LinkOutcome, Outcome, TierOutcome
+from simcore.roofline.step_time import step_costs
+from simcore.roofline.transfer import host_link_bytes_per_s, seconds_per_block
+from simcore.serving.engine import serve
+from simcore.serving.setup import ServingResult, ServingSetup, StoreSetup
+from simcore.traces.reuse import ideal_hit, reuse_unit
+from simcore.traces.trace import Trace
+from simcore.workloads.resolve import build_trace
+
+
+def trace_of(scenario: Scenario, seed: int | None = None) -> Trace:
+    """The requests the scenario offers; `seed` replaces the workload's own."""
+    workload = scenario.workload if seed is None else scenario.workload.with_changes(seed=seed)
+    try:
+        return build_trace(workload)
+    except InputError as error:
+        raise error.within(prefix="workload") if error.file is None else error from None
+
+
+def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
+    """Serve the workload once, and once more with all requests waiting to learn the sustainable rate."""
+    trace = trace_of(scenario, seed)
+    setup = serving_setup(scenario, trace)
+    result = serve(trace, setup)
+    drained = serve(trace, replace(setup, arrivals="backlog"))
+    return _outcome(scenario, trace, setup, result, sustainable_rps(drained))
+
+
+def sustainable_rps(drained: ServingResult) -> float | None:
+    """Requests per second over the middle 80 % of the finishes of a drained backlog: no filling, no emptying batch."""
+    finish = np.sort(drained.finish_s[~drained.rejected])
+    first, last = int(0.1 * len(finish)), int(0.9 * len(finish))
+    if last <= first or finish[last] <= finish[first]:
+        return len(finish) / float(finish[-1]) if len(finish) and finish[-1] > 0 else None
+    return (last - first) / float(finish[last] - finish[first])
+
+
+def output_reuse(scenario: Scenario, trace: Trace) -> bool:
+    """Whether generated blocks can be reused: as asked, else whenever the workload knows their identity.
+
+    Raises:
+        InputError: asked for, but the trace has no identities of output tokens.
+    """
+    asked = scenario.reuse.output
+    if asked and not trace.has_output_ids:
+        hint = "recorded prefix hashes name prompts only; set reuse.output: false"
+        raise InputError("the workload does not identify its output tokens", path="reuse.output", value=True, hint=hint)
+    return trace.has_output_ids if asked is None else asked
+
+
+def partial_block(scenario: Scenario, trace: Trace) -> bool:
+    """Whether trailing partial blocks are identities.
+
+    Raises:
+        InputError: asked for, but the workload's last blocks go on into the output.
+    """
+    if scenario.reuse.partial_block and trace.has_output_ids:
+        hint = "only recorded traces name partial blocks; set reuse.partial_block: false"
+        raise InputError("the workload has no partial blocks of its own", path="reuse.partial_block", value=True, hint=hint)
+    return scenario.reuse.partial_block
+
+
+def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
+    """Everything the serving engine needs, in blocks and seconds."""
+    engine, size = scenario.engine, sizes(scenario)
+    unit = reuse_unit(engine.block_size, trace.granule_tokens)
+    pages = size.pool_pages
+    if pages < 1:
+        raise InputError("holds no block of KV cache", path="tiers.hbm.capacity", value=scenario.hbm.capacity_bytes)
+    costs = step_costs(
+        scenario.model,
+        scenario.gpu,
+        scenario.kv_format,
+        scenario.weights,
+        engine,
+    )
+    copies = unit // engine.block_size * copies_per_block(scenario)
+    block_bytes = unit * size.token_bytes
+    host = scenario.gpu.count * host_link_bytes_per_s(scenario.gpu)
+    closed = scenario.workload.concurrency
+    host_s = seconds_per_block(block_bytes, copies, host)
+    return ServingSetup(
+        replicas=scenario.replicas,
+        router=scenario.router,
+        pool_pages=pages,
+        page_tokens=engine.block_size,
+        unit_tokens=unit,
+        hbm_policy=scenario.hbm.policy,
+        tiers=tuple(_store(scenario, name, unit, size.token_bytes, copies) for name in scenario.lower_tiers),
+        host_link_read_s_per_block=host_s,
+        host_link_write_s_per_block=host_s,
+        host_link_latency_s=HOST_LATENCY_S,
+        costs=costs,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=engine.max_num_batched_tokens,
+        chunked_prefill=engine.chunked_prefill,
+        load_rule=engine.load,
+        min_load_tokens=engine.min_load_tokens,
+        max_waiting=engine.max_waiting,
+        recompute_last=scenario.reuse.recompute_last,
+        output_reuse=output_reuse(scenario, trace),
+        partial_block=partial_block(scenario, trace),
+        arrivals="open" if closed is None else "closed",
+        concurrency=closed or 1,
+        write_backlog_s=engine.write_backlog_s,
+    )
+
+
+def _store(scenario: Scenario, name: str, unit: int, token_bytes: float, copies: int) -> StoreSetup:
+    tier = scenario.tiers[name]
+    blocks = tier_blocks(tier, unit, token_bytes)
+    if blocks < 1:
+        raise InputError("holds no block of KV cache", path=f"tiers.{name}.capacity", value=tier.capacity_bytes)
+    read, write = tier.bandwidths()
+    return StoreSetup(
+        name=name,
+        capacity_blocks=blocks,
+        policy=tier.policy,
+        placement=tier.placement,
+        shared=tier.shared,
+        read_s_per_block=seconds_per_block(unit * token_bytes, copies, read, tier.copy_overhead_s),
+        write_s_per_block=seconds_per_block(unit * token_bytes, copies, write, tier.copy_overhead_s),
+        read_latency_s=tier.read_latency_s,
+        write_latency_s=tier.write_latency_s,
+    )

@@ -1,0 +1,144 @@
+"""The scenario of the kv family: what a user may write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from simcore import plugins
+from simcore.errors import InputError
+from simcore.presets import Gpu, Model, Tier
+from simcore.quantization.kv_bytes import kv_footprint_per_gpu
+from simcore.quantization.weights import find_weight_format
+from simcore.specs.base import Seconds, Spec
+from simcore.specs.engine import EngineSpec
+from simcore.specs.kv_format import KvFormatSpec
+from simcore.specs.tier import TierSpec
+from simcore.workloads.spec import WorkloadSpec
+
+POLICIES = "simcore.policies"
+
+
+class ReuseSpec(Spec):
+    """Which tokens count as reusable.
+
+    Args:
+        partial_block: a prompt's trailing, partly filled block is an identity too (published hit-rate tables count it,
+            engines cannot reuse it). Only recorded traces without output identities have one.
+        recompute_last: a prompt found whole still computes its last block, as engines do to get its logits.
+        output: blocks of generated tokens can be reused by later turns; absent: whenever the workload knows them.
+    """
+
+    shorthand: ClassVar[str | None] = None
+    partial_block: bool = False
+    recompute_last: bool = True
+    output: bool | None = None
+
+
+class SloSpec(Spec):
+    """Limits that a request must meet to count as goodput."""
+
+    shorthand: ClassVar[str | None] = None
+    ttft_s: Seconds | None = None
+    tpot_s: Seconds | None = None
+
+
+class Scenario(Spec):
+    """LLM serving: R identical replicas, each `gpu.count` GPUs in tensor parallel, over ordered tiers of KV blocks.
+
+    Args:
+        tiers: top to bottom; the first is `hbm`. HBM's capacity is the KV pool per GPU; a lower tier's is per replica,
+            or in all when `shared`. A capacity of 0 means that there is no such tier.
+        weight_format: format of the weights in HBM; absent: that of the published checkpoint.
+        router: how requests are spread over replicas.
+    """
+
+    shorthand: ClassVar[str | None] = None
+    family: Literal["kv"] = "kv"
+    model: Model
+    gpu: Gpu
+    replicas: Annotated[int, Field(ge=1, le=1024)] = 1
+    router: Literal["round_robin", "least_loaded"] = "round_robin"
+    engine: EngineSpec = EngineSpec()
+    kv_format: KvFormatSpec = KvFormatSpec()
+    weight_format: str | None = None
+    tiers: dict[str, Tier]
+    workload: WorkloadSpec
+    reuse: ReuseSpec = ReuseSpec()
+    slo: SloSpec = SloSpec()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _absolute_trace(cls, data: Any, info: ValidationInfo) -> Any:
+        """A trace is named relative to the file that names it; from here on its path holds everywhere."""
+        base_dir = (info.context or {}).get("base_dir")
+        workload = data.get("workload") if isinstance(data, Mapping) else None
+        if base_dir is None or not isinstance(workload, Mapping) or not isinstance(workload.get("trace"), str):
+            return data
+        path = (Path(base_dir) / Path(workload["trace"]).expanduser()).resolve()
+        return {**data, "workload": {**workload, "trace": str(path)}}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _check_tiers(self.tiers)
+        kv_footprint_per_gpu(self.model, self.kv_format, self.gpu.count, self.engine.sliding_window_cache)
+        self._check_weight_format()
+        return self
+
+    def _check_weight_format(self) -> None:
+        try:
+            find_weight_format(self.weights)
+        except InputError as error:
+            raise error.within(prefix="weight_format") from None
+
+    @property
+    def weights(self) -> str:
+        """Format of the weights in HBM."""
+        return self.weight_format or self.model.dtype
+
+    @property
+    def hbm(self) -> TierSpec:
+        return self.tiers["hbm"]
+
+    @property
+    def lower_tiers(self) -> dict[str, TierSpec]:
+        """The tiers below HBM that exist, top to bottom."""
+        return {name: tier for name, tier in self.tiers.items() if name != "hbm" and tier.capacity_bytes > 0}
+
+    def copies(self, tier: TierSpec) -> int:
+        """How many of a lower tier the whole system has."""
+        return 1 if tier.shared else self.replicas
+
+
+def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:
+    if not tiers or next(iter(tiers)) != "hbm":
+        hint = "write tiers: {hbm: {capacity: 40 GiB}, ...}"
+        raise InputError("must begin with hbm, the tier of the GPU", path="tiers", value=", ".join(tiers), hint=hint)
+    if tiers["hbm"].capacity_bytes == 0:
+        raise InputError("must be more than 0: running requests keep their blocks here", path="tiers.hbm.capacity", value=0)
+    for name, tier in tiers.items():
+        if not name.isidentifier():
+            raise InputError("must be a plain name", path=f"tiers.{name}", value=name)
+        try:
+            plugins.find(POLICIES, tier.policy)
+        except InputError as error:
+            raise error.within(prefix=f"tiers.{name}.policy") from None
+        if name != "hbm":
+            try:
+                tier.bandwidths()
+            except InputError as error:
+                raise error.within(prefix=f"tiers.{name}") from None
+    _refuse_meaningless(tiers["hbm"])
+
+
+_HBM_ONLY = {"capacity_bytes", "policy"}
+
+
+def _refuse_meaningless(hbm: TierSpec) -> None:
+    """HBM's speed and price belong to the GPU; saying them here would change nothing."""
+    for field in sorted(hbm.model_fields_set - _HBM_ONLY):
+        hint = "set it on gpu (bandwidth, memory, hbm_usd_per_gib)"
+        raise InputError("belongs to the GPU, not to its tier", path=f"tiers.hbm.{field}", hint=hint)

@@ -1,0 +1,71 @@
+"""The jitted floor: how every kernel is compiled, and the linked lists that eviction policies keep.
+
+Kernels work on `st`, a NamedTuple of record arrays. Inside them nothing is allocated, errors are codes, and slots are unsigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core.options import DefaultOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Reference counts on the arrays of `st` would cost several times the work itself. The flag that leaves them out is private
+# to Numba; without it kernels are slower and otherwise the same.
+OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False} if hasattr(DefaultOptions, "_nrt") else {"nogil": True}
+
+
+def kernel(function: F) -> F:
+    """Compile at first call. Never cached by itself: only the entry of an engine is, under a hash of all its sources."""
+    compiled: F = numba.njit(**OPTIONS)(function)
+    return compiled
+
+
+def entry(function: F) -> F:
+    """Like `kernel`, and kept on disk beside the file that defines it."""
+    compiled: F = numba.njit(cache=True, **OPTIONS)(function)
+    return compiled
+
+
+# Circular lists over `st.node[...].prev/next`. A list is named by its head, a node that holds no block: head.next is the
+# first member, head.prev the last. A node in no list points at itself.
+
+LIST_HEADS = 4  # of each store, at slots base, base + 1, ...
+
+
+@kernel
+def list_clear(st: Any, head: Any) -> None:
+    """Make `head` an empty list; on a node: in no list."""
+    st.node[head].prev = head
+    st.node[head].next = head
+
+
+@kernel
+def list_insert(st: Any, i: Any, before: Any) -> None:
+    """Put node i, which is in no list, right before the member (or head) `before`."""
+    last = st.node[before].prev
+    st.node[i].prev = last
+    st.node[i].next = before
+    st.node[last].next = i
+    st.node[before].prev = i
+
+
+@kernel
+def list_remove(st: Any, i: Any) -> None:
+    """Take node i out of its list, if it is in one."""
+    before = st.node[i].prev
+    after = st.node[i].next
+    st.node[before].next = after
+    st.node[after].prev = before
+    st.node[i].prev = i
+    st.node[i].next = i
+
+
+@kernel
+def list_head(st: Any, s: Any, number: int) -> Any:
+    """The head of list `number` of store s."""
+    return st.store[s].base + np.uint32(number)

@@ -1,0 +1,79 @@
+"""What one simulation produced, before it is reduced to metrics. The same shape for every family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TierOutcome:
+    """One tier over the whole run, all replicas added up.
+
+    Bytes are conserved: `bytes_in == bytes_out + bytes_resident`.
+    """
+
+    name: str
+    capacity_bytes: int
+    bytes_in: int
+    bytes_out: int
+    bytes_resident: int
+    dropped_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class LinkOutcome:
+    """One link over the whole run, all replicas added up. `busy` is the share of the run its busier direction was in use."""
+
+    name: str
+    bytes_read: int
+    bytes_written: int
+    busy: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Requests (m counted ones, in arrival order), tiers (T, top to bottom) and links of one simulated scenario."""
+
+    family: str
+    arrival_s: Floats
+    first_token_s: Floats
+    finish_s: Floats
+    input_tokens: Ints
+    output_tokens: Ints
+    hit_tokens: Ints
+    """(m, T) prompt tokens found in each tier when the request was first admitted."""
+    queue_s: Floats
+    load_s: Floats
+    tiers: tuple[TierOutcome, ...]
+    links: tuple[LinkOutcome, ...]
+    duration_s: float
+    busy_s: float
+    """Seconds in which a replica was executing a step, added up over replicas."""
+    rejected: int
+    preemptions: int
+    recomputed_tokens: int
+    readmission_hit_tokens: int
+    """Tokens found again by requests that had been preempted; never counted as reuse."""
+    offered_rps: float | None
+    """Arrival rate of an open-loop load; None for a closed loop."""
+    sustainable_rps: float | None
+    """Rate at which the same system drains the same requests when all of them are waiting; None where unknown."""
+    hit_ceiling: float
+    """Share of prompt tokens that a cache of unlimited size would have found."""
+    hit_blocks: int = 0
+    prompt_blocks: int = 0
+    slo_ttft_s: float | None = None
+    slo_tpot_s: float | None = None
+    static: Mapping[str, float | None] = field(default_factory=dict)
+    """Closed forms of the design by exported key (bytes, cost, fit)."""
+
+    @property
+    def tier_names(self) -> tuple[str, ...]:
+        return tuple(t.name for t in self.tiers)

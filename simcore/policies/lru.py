@@ -1,0 +1,47 @@
+"""Least recently used: evict the object whose last use ended longest ago.
+
+A pinned object is in use and therefore in no place of the order; it becomes the newest when its last pin goes. This is the free
+queue of vLLM's block pool (Kwon et al., SOSP 2023, arXiv 2309.06180): a sequence that gives back its blocks tail first makes
+the tail the first to go. Without pins it is textbook LRU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simcore.kernel import kernel, list_clear, list_head, list_insert, list_remove
+
+FIELDS = ()
+NEEDS: frozenset[str] = frozenset()
+
+
+@kernel
+def init(st: Any, s: Any) -> None:
+    list_clear(st, list_head(st, s, 0))
+
+
+@kernel
+def on_hit(st: Any, s: Any, i: Any) -> None:
+    if st.node[i].pins == 0:
+        list_remove(st, i)
+        list_insert(st, i, list_head(st, s, 0))
+
+
+@kernel
+def on_miss(st: Any, s: Any, obj: Any) -> None:
+    pass
+
+
+@kernel
+def choose_victim(st: Any, s: Any) -> Any:
+    return st.node[list_head(st, s, 0)].next
+
+
+@kernel
+def on_insert(st: Any, s: Any, i: Any) -> None:
+    list_insert(st, i, list_head(st, s, 0))
+
+
+@kernel
+def on_evict(st: Any, s: Any, i: Any) -> None:
+    list_remove(st, i)

@@ -1,0 +1,1 @@
+"""Number formats of cache and weights: their true size with scales, and what they cost in quality."""

@@ -1,0 +1,72 @@
+"""Cache number formats: bits per value with the scales counted."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from simcore.errors import InputError
+from simcore.quantization.table import names, read
+from simcore.specs.base import Spec
+
+Bits = Annotated[int, Field(ge=0)]
+
+
+class KvFormat(Spec):
+    """How one vector of the cache is stored.
+
+    Args:
+        bits: bits of a value itself.
+        group: values that share one set of scales; "vector": one set for each K or V head vector (or latent); absent:
+            one scale per tensor or layer, which costs nothing per token.
+        scale_bits: bits of one set of scales (scale and zero point together).
+        rope_bits: bits of the positional part of a latent where that part is kept apart; such a format is for MLA only.
+        source, date: where the layout is from.
+    """
+
+    shorthand: ClassVar[str | None] = None
+    bits: Annotated[int, Field(gt=0)]
+    group: Annotated[int, Field(gt=0)] | Literal["vector"] | None = None
+    scale_bits: Bits = 0
+    rope_bits: Bits | None = None
+    source: str
+    date: str
+
+    @property
+    def lossless(self) -> bool:
+        """16-bit formats are the reference that others are compared with."""
+        return self.bits >= 16
+
+    def vector_bits(self, width: int) -> int:
+        """Bits of one stored vector of `width` values, scales included.
+
+        Raises:
+            InputError: the group does not divide the vector (engines refuse that too).
+        """
+        if self.group is None:
+            return width * self.bits
+        group = width if self.group == "vector" else self.group
+        if width % group:
+            raise InputError(f"its group of {group} values must divide a vector of {width} values")
+        return width * self.bits + width // group * self.scale_bits
+
+    def bits_per_value(self, width: int) -> float:
+        """Mean bits of a value in a vector of `width` values, scales included."""
+        return self.vector_bits(width) / width
+
+
+def kv_formats() -> tuple[str, ...]:
+    """Names of all cache formats."""
+    return names("formats")
+
+
+@lru_cache
+def find_format(name: str) -> KvFormat:
+    """The cache format `name`.
+
+    Raises:
+        InputError: unknown name; the nearest one is in the hint.
+    """
+    return read("formats", name, KvFormat)

@@ -1,0 +1,141 @@
+"""Admission of the request at the head of a queue: what of its prompt is found where, load or recompute, does it fit, take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+from simcore.serving.state import LOADING, NONE, PREFILL
+
+from .heap import heap_push
+from .loading import load, worth_loading
+from .pool import available_pages, covered_tokens, sequence_pages
+from .queues import queue_pop, run_append
+from .sequences import loading_heap
+from .stores import find, reference
+
+
+@kernel
+def look_up(st: Any, r: int, q: int) -> None:
+    """Fill st.plan with where the leading run of q's blocks is, and st.found with the run's length.
+
+    With `recompute_last`, a run that covers all the tokens to compute ends one block earlier.
+    """
+    par = st.par
+    limit = np.int64(st.job[q].prompt_blocks)
+    if par.recompute_last and covered_tokens(st, q, limit) >= st.request[q].target:
+        limit -= 1
+    first = st.job[q].block
+    hits = np.int64(0)
+    while hits < limit:
+        obj = np.int64(st.blocks[first + hits])
+        tier = np.int64(0)
+        slot = find(st, r, obj)
+        while slot == 0 and tier < par.tiers:
+            tier += 1
+            slot = find(st, st.tier[tier * par.replicas + r].store, obj)
+        if slot == 0:
+            break
+        st.plan[hits].tier = tier
+        st.plan[hits].slot = slot
+        hits += 1
+    st.found.hits = hits
+    count_resident(st)
+
+
+@kernel
+def count_resident(st: Any) -> None:
+    """Of the run in st.plan: blocks in HBM before the first that is not, blocks in HBM, and those nobody pins."""
+    found = st.found
+    found.leading = 0
+    found.resident = 0
+    found.idle = 0
+    for i in range(found.hits):
+        if st.plan[i].tier == 0:
+            if found.resident == i:
+                found.leading += 1
+            found.resident += 1
+            if st.node[st.plan[i].slot].pins == 0:
+                found.idle += 1
+
+
+@kernel
+def admit(st: Any, r: int) -> bool:
+    """Admit the head of the queue if its whole prompt fits; it is then current or loading. False: it is marked blocked."""
+    par = st.par
+    rep = st.replica[r]
+    found = st.found
+    q = rep.queue_head
+    req = st.request[q]
+    req.target = st.job[q].prompt + req.generated
+    look_up(st, r, q)
+    if found.resident < found.hits and not worth_loading(st, r, q):
+        found.hits = found.leading
+        count_resident(st)
+    needed = sequence_pages(st, q, req.target) - par.unit_pages * found.resident
+    if needed > available_pages(st, r) - par.unit_pages * found.idle - rep.promised:
+        rep.blocked = q
+        return False
+    queue_pop(st, r)
+    rep.blocked = NONE
+    run_append(st, r, q)
+    count_hits(st, r, q)
+    take_blocks(st, r, q)
+    return True
+
+
+@kernel
+def take_blocks(st: Any, r: int, q: int) -> None:
+    """Pin the found blocks, loading those below HBM."""
+    found = st.found
+    req = st.request[q]
+    found.ready = st.stat.now
+    for i in range(found.hits):
+        if st.plan[i].tier == 0:
+            slot = st.plan[i].slot
+            reference(st, r, slot)
+            found.ready = max(found.ready, st.node[slot].ready)
+    if found.resident < found.hits:
+        load(st, r, q)
+    req.held = found.hits
+    req.computed = min(covered_tokens(st, q, found.hits), req.target - 1)
+    rep = st.replica[r]
+    if found.ready <= st.stat.now:
+        req.state = PREFILL
+        rep.current = q
+    else:
+        req.state = LOADING
+        req.load_start = st.stat.now
+        req.ready = found.ready
+        rep.promised += sequence_pages(st, q, req.target) - st.par.unit_pages * req.held
+        heap_push(st.heap, loading_heap(st, r), rep.load_n, req.ready, q)
+        rep.load_n += 1
+
+
+@kernel
+def count_hits(st: Any, r: int, q: int) -> None:
+    """Each tier is asked for the blocks that the tiers above it did not have. First admissions are counted apart."""
+    par = st.par
+    req = st.request[q]
+    again = req.preemptions > 0
+    asked = np.int64(st.job[q].prompt_blocks)
+    for tier in range(par.tiers + 1):
+        hits = np.int64(0)
+        tokens = np.int64(0)
+        for i in range(st.found.hits):
+            if st.plan[i].tier == tier:
+                hits += 1
+                tokens += covered_tokens(st, q, i + 1) - covered_tokens(st, q, i)
+        store = st.store[st.tier[tier * par.replicas + r].store]
+        if again:
+            store.readmission_lookups += asked
+            store.readmission_hits += hits
+        else:
+            store.lookups += asked
+            store.hits += hits
+            st.hit_tokens[q * (par.tiers + 1) + tier] = tokens
+        asked -= hits
+    if not again:
+        req.admitted = st.stat.now

@@ -1,0 +1,98 @@
+"""Decode: pages for the next step, and the leap, which does many equal steps as one.
+
+Step j after the present one (j = 0, 1, ...) takes `base + kv * (context + decoding * j)`, and of the decoding sequences those at
+page phase -(step + j) need a page for it. Both sums have closed forms in integers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+
+from .pool import available_pages, free_pages, take_private
+from .sequences import loading_heap, preempt
+
+
+@kernel
+def pages_needed(st: Any, r: int, first: int, last: int) -> int:
+    """Pages that steps first .. last-1 from now need."""
+    rep = st.replica[r]
+    page = st.par.page
+    rounds = (last - first) // page  # in a round of `page` steps each sequence needs one page
+    pages = rounds * rep.decoding
+    for j in range(first + rounds * page, last):
+        pages += st.phase[r * page + (-(rep.step + j)) % page]
+    return pages
+
+
+@kernel
+def secure_pages(st: Any, r: int) -> None:
+    """Take the pages of the next decode step, preempting until they are available."""
+    rep = st.replica[r]
+    while rep.decoding > 0 and st.stat.fault == 0:
+        pages = pages_needed(st, r, np.int64(0), np.int64(1))
+        if pages <= available_pages(st, r):
+            take_private(st, r, pages)
+            return
+        preempt(st, r)
+
+
+@kernel
+def span(st: Any, r: int, steps: int) -> int:
+    """Time of the next `steps` decode steps."""
+    rep = st.replica[r]
+    contexts = steps * rep.context + rep.decoding * (steps * (steps - 1) // 2)
+    return steps * rep.step_base + st.par.kv * contexts
+
+
+@kernel
+def steps_to_reach(st: Any, r: int, time: int) -> int:
+    """Smallest number of steps, at least 1, that take `time` or longer: a float estimate, corrected in integers."""
+    rep = st.replica[r]
+    square = 0.5 * st.par.kv * rep.decoding
+    linear = rep.step_base + st.par.kv * rep.context - square
+    if square > 0.0:
+        estimate = (np.sqrt(linear * linear + 4.0 * square * time) - linear) / (2.0 * square)
+    else:
+        estimate = time / linear
+    steps = max(np.int64(estimate), 1)
+    while steps > 1 and span(st, r, steps - 1) >= time:
+        steps -= 1
+    while span(st, r, steps) < time:
+        steps += 1
+    return steps
+
+
+@kernel
+def steps_within(st: Any, r: int, steps: int, pages: int) -> int:
+    """Largest number of steps, from 1 to `steps`, whose pages beyond the first step's are at most `pages`."""
+    rep = st.replica[r]
+    if pages_needed(st, r, np.int64(1), steps) <= pages:
+        return steps
+    fitting = 1 + st.par.page * (pages // rep.decoding)  # whole rounds
+    taken = pages_needed(st, r, np.int64(1), fitting)
+    while True:
+        taken += pages_needed(st, r, fitting, fitting + 1)
+        if taken > pages:
+            return fitting
+        fitting += 1
+
+
+@kernel
+def leap(st: Any, r: int) -> int:
+    """How many decode steps from now on nothing can come between: until the first completion, until pages run out (or until the
+    first eviction, if evictions are seen by others), until a load ends. Arrivals cut a leap short later on."""
+    rep = st.replica[r]
+    if st.par.leap == 0:
+        return np.int64(1)
+    steps = st.heap[r * st.par.max_seqs].key - rep.step
+    pages = available_pages(st, r) if st.par.quiet_eviction else free_pages(st, r)
+    steps = steps_within(st, r, steps, pages)
+    if rep.load_n > 0:
+        loaded = st.heap[loading_heap(st, r)].key
+        if loaded > st.stat.now:
+            steps = min(steps, steps_to_reach(st, r, loaded - st.stat.now))
+    return steps

@@ -1,0 +1,57 @@
+"""The event loop: arrivals, and for each replica the ends and starts of its steps, in order of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+from simcore.serving.state import LATEST, NEVER, STUCK, TOO_LATE, TOO_MANY_EVENTS
+
+from .arrivals import next_arrival, take_arrival
+from .step import end_step, start_step
+from .stores import open_stores
+
+
+@kernel
+def earliest_replica(st: Any) -> int:
+    """The replica whose step ends, or may start, first; the lowest number among equals."""
+    best = np.int64(0)
+    for r in range(1, st.par.replicas):
+        if st.replica[r].next < st.replica[best].next:
+            best = r
+    return best
+
+
+@kernel
+def loop(st: Any) -> int:
+    """Run until every request is done; returns a fault code. At equal times arrivals come first, then replicas by number; the
+    end of a step and the start of the next are two events, so what an end causes now is seen by the start."""
+    stat = st.stat
+    open_stores(st)
+    while True:
+        r = earliest_replica(st)
+        rep = st.replica[r]
+        due = next_arrival(st)
+        now = min(due, rep.next)
+        if now == NEVER:
+            break
+        stat.now = now
+        stat.events += 1
+        if now > LATEST:
+            stat.fault = TOO_LATE
+        elif stat.events > st.par.max_events:
+            stat.fault = TOO_MANY_EVENTS
+        elif due <= rep.next:
+            take_arrival(st)
+        elif rep.busy == 1:
+            end_step(st, r)
+            rep.next = now
+        else:
+            start_step(st, r)
+        if stat.fault != 0:
+            return stat.fault
+    if stat.done + stat.rejected < st.par.requests:
+        stat.fault = STUCK
+    return stat.fault

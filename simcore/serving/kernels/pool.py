@@ -1,0 +1,89 @@
+"""Memory of a replica's HBM: pages held by blocks, by private tokens (prompt tails, outputs), and free.
+
+A sequence holds `held` blocks of its prompt, from the first on; the tokens behind them are private, in pages of their own. A
+block keeps all its pages even when it is a prompt's partly filled last one: private tokens start on a fresh page.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+from simcore.serving.state import NO_VICTIM
+
+from .stores import announce, insert, pin, remove, victim
+from .transfer import demote, write_through
+
+
+@kernel
+def free_pages(st: Any, r: int) -> int:
+    return st.par.pool_pages - st.replica[r].private - st.par.unit_pages * st.store[r].count
+
+
+@kernel
+def available_pages(st: Any, r: int) -> int:
+    """Free pages, and those of blocks that may be evicted."""
+    return free_pages(st, r) + st.par.unit_pages * st.store[r].idle
+
+
+@kernel
+def covered_tokens(st: Any, q: int, blocks: int) -> int:
+    """Tokens of the prompt of q that its first `blocks` blocks hold."""
+    return min(blocks * st.par.unit, np.int64(st.job[q].prompt))
+
+
+@kernel
+def private_pages(st: Any, q: int, tokens: int, blocks: int) -> int:
+    """Pages that the tokens behind the first `blocks` blocks need."""
+    return (tokens - covered_tokens(st, q, blocks) + st.par.page - 1) // st.par.page
+
+
+@kernel
+def sequence_pages(st: Any, q: int, tokens: int) -> int:
+    """Pages of q with `tokens` tokens, its whole prompt among them."""
+    blocks = np.int64(st.job[q].prompt_blocks)
+    return st.par.unit_pages * blocks + private_pages(st, q, tokens, blocks)
+
+
+@kernel
+def evict(st: Any, r: int) -> None:
+    """Evict one block of the pool; the caller knows that one is unpinned."""
+    i = victim(st, r)
+    if i == 0:
+        st.stat.fault = NO_VICTIM
+        return
+    obj = np.int64(st.node[i].obj)
+    ready = st.node[i].ready
+    remove(st, r, i)
+    demote(st, r, np.int64(0), obj, ready)
+
+
+@kernel
+def make_room(st: Any, r: int, pages: int) -> None:
+    """Evict until `pages` pages are free; the caller knows that they are available."""
+    while free_pages(st, r) < pages and st.stat.fault == 0:
+        evict(st, r)
+
+
+@kernel
+def take_private(st: Any, r: int, pages: int) -> None:
+    make_room(st, r, pages)
+    st.replica[r].private += pages
+
+
+@kernel
+def add_block(st: Any, r: int, obj: int, ready: int) -> None:
+    """Block `obj`, absent, enters the pool and is pinned; the caller knows that there is room."""
+    announce(st, r, obj)
+    make_room(st, r, st.par.unit_pages)
+    pin(st, r, insert(st, r, obj, ready))
+
+
+@kernel
+def complete_block(st: Any, r: int, obj: int) -> None:
+    """Block `obj`, absent, was computed: it enters the pool, pinned, and every inclusive tier below."""
+    add_block(st, r, obj, np.int64(0))
+    st.store[r].in_computed += 1
+    write_through(st, r, obj)

@@ -1,0 +1,107 @@
+"""Prefill: chunks of prompts in a step, and the memory they complete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+from simcore.serving.state import NONE
+
+from .admission import admit
+from .heap import heap_pop
+from .pool import available_pages, complete_block, private_pages, take_private
+from .queues import ended_append
+from .sequences import end_load, loading_heap
+from .stores import find, reference
+
+
+@kernel
+def blocks_at(st: Any, q: int, tokens: int) -> int:
+    """Blocks of q's prompt that are complete once `tokens` tokens are computed; a partly filled last one ends with the prompt."""
+    job = st.job[q]
+    blocks = np.int64(job.prompt_blocks)
+    return blocks if tokens >= job.prompt else min(tokens // st.par.unit, blocks)
+
+
+@kernel
+def fits(st: Any, r: int, q: int, tokens: int, blocks: int) -> bool:
+    """Whether q, with `tokens` tokens in the first `blocks` blocks and private pages, fits without preempting anybody."""
+    req = st.request[q]
+    first = st.job[q].block
+    unit_pages = st.par.unit_pages
+    short = private_pages(st, q, tokens, blocks) - req.pages
+    for i in range(req.held, blocks):
+        slot = find(st, r, np.int64(st.blocks[first + i]))
+        if slot == 0 or st.node[slot].pins == 0:  # an idle one becomes pinned, so it cannot make room
+            short += unit_pages
+    return short <= available_pages(st, r)
+
+
+@kernel
+def chunk(st: Any, r: int, q: int, left: int) -> int:
+    """Put up to `left` tokens of q's prefill into the step; returns how many, 0 if they do not fit into memory."""
+    rep = st.replica[r]
+    req = st.request[q]
+    start = req.computed
+    stop = min(start + left, req.target)
+    blocks = blocks_at(st, q, stop)
+    if not fits(st, r, q, stop, blocks):
+        return np.int64(0)
+    rep.private -= req.pages
+    first = st.job[q].block
+    for i in range(req.held, blocks):
+        obj = np.int64(st.blocks[first + i])
+        slot = find(st, r, obj)
+        if slot == 0:
+            complete_block(st, r, obj)
+        else:
+            reference(st, r, slot)
+    req.held = blocks
+    req.pages = private_pages(st, q, stop, blocks)
+    take_private(st, r, req.pages)
+    req.recomputed += max(min(stop, req.peak) - start, 0)
+    req.computed = stop
+    rep.pairs += (stop - start) * (start + stop + 1) // 2
+    if stop == req.target:
+        rep.current = NONE
+        ended_append(st, r, q)
+    return stop - start
+
+
+@kernel
+def next_prefill(st: Any, r: int) -> int:
+    """The admitted request whose prefill goes on now: the current one, else the first whose load has ended, else the queue's
+    head, admitted here. NONE: there is none, or it is known not to fit."""
+    rep = st.replica[r]
+    while rep.current == NONE:
+        heap = loading_heap(st, r)
+        if rep.load_n > 0 and st.heap[heap].key <= st.stat.now:
+            rep.current = st.heap[heap].value
+            heap_pop(st.heap, heap, rep.load_n)
+            end_load(st, r, rep.current)
+        elif rep.queue_n == 0 or rep.blocked == rep.queue_head or rep.run_n >= st.par.max_seqs or not admit(st, r):
+            return NONE
+    return rep.current if rep.blocked != rep.current else NONE
+
+
+@kernel
+def prefills(st: Any, r: int) -> int:
+    """Fill what the decoding sequences leave of the step's budget with prefill; returns its tokens."""
+    par = st.par
+    rep = st.replica[r]
+    budget = par.budget - rep.decoding if par.chunked else par.budget
+    tokens = np.int64(0)
+    while tokens < budget:
+        q = next_prefill(st, r)
+        if q == NONE:
+            break
+        if par.chunked == 0 and tokens > 0 and st.request[q].target - st.request[q].computed > budget - tokens:
+            break  # a whole prompt at a time; one longer than the budget has steps of its own
+        taken = chunk(st, r, q, budget - tokens)
+        if taken == 0:
+            rep.blocked = q
+            break
+        tokens += taken
+    return tokens

@@ -1,0 +1,111 @@
+"""What a sequence holds, and how it leaves: private pages, pinned blocks, its place among the decoding ones; preemption.
+
+A decoding sequence is not touched step by step: the replica counts its steps, the sum of contexts, and how many sequences are at
+each page phase; a sequence that joined at step j with c tokens computed has c + step - j now.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+from simcore.serving.state import DECODE, LOADING, NONE, PREFILL, STUCK, WAITING
+
+from .heap import heap_push, heap_remove
+from .pool import covered_tokens, private_pages, sequence_pages
+from .queues import queue_push_front, run_remove
+from .stores import find, unpin
+
+
+@kernel
+def loading_heap(st: Any, r: int) -> int:
+    """Base of the heap of replica r's loading requests; its decoding ones start at r * max_seqs, chained arrivals at 2R."""
+    return (st.par.replicas + r) * st.par.max_seqs
+
+
+@kernel
+def page_phase(st: Any, r: int, q: int) -> int:
+    """Index in st.phase of decoding request q: constant while it decodes."""
+    private = st.request[q].computed - covered_tokens(st, q, st.request[q].held)
+    return r * st.par.page + (private - st.request[q].joined) % st.par.page
+
+
+@kernel
+def join_decode(st: Any, r: int, q: int) -> None:
+    rep = st.replica[r]
+    req = st.request[q]
+    req.state = DECODE
+    req.joined = rep.step
+    rep.context += req.computed
+    st.phase[page_phase(st, r, q)] += 1
+    last_step = rep.step + st.job[q].output - req.generated
+    heap_push(st.heap, r * st.par.max_seqs, rep.decoding, last_step, q)
+    rep.decoding += 1
+
+
+@kernel
+def leave_decode(st: Any, r: int, q: int) -> None:
+    """Take q (already out of the heap) off the books of decoding; its counters become those of this moment."""
+    rep = st.replica[r]
+    req = st.request[q]
+    st.phase[page_phase(st, r, q)] -= 1
+    steps = rep.step - req.joined
+    req.computed += steps
+    req.generated += steps
+    req.pages = private_pages(st, q, req.computed, req.held)
+    rep.context -= req.computed
+    rep.decoding -= 1
+
+
+@kernel
+def release(st: Any, r: int, q: int, blocks: int) -> None:
+    """Give back the private pages of q and the pins of its first `blocks` blocks, tail first."""
+    rep = st.replica[r]
+    req = st.request[q]
+    rep.private -= req.pages
+    req.pages = 0
+    first = st.job[q].block
+    for i in range(blocks - 1, -1, -1):
+        unpin(st, r, find(st, r, np.int64(st.blocks[first + i])))
+    req.held = 0
+    rep.blocked = NONE
+
+
+@kernel
+def preempt(st: Any, r: int) -> None:
+    """Stop the request admitted last: its pages and pins go, what it generated stays; it waits at the head of the queue."""
+    rep = st.replica[r]
+    q = rep.run_tail
+    if q == NONE:
+        st.stat.fault = STUCK
+        return
+    req = st.request[q]
+    if req.state == DECODE:
+        heap_remove(st.heap, r * st.par.max_seqs, rep.decoding, q)
+        leave_decode(st, r, q)
+    elif req.state == LOADING:
+        heap_remove(st.heap, loading_heap(st, r), rep.load_n, q)
+        end_load(st, r, q)
+    else:
+        rep.current = NONE
+    req.peak = max(req.peak, req.computed)
+    req.preemptions += 1
+    st.stat.preemptions += 1
+    run_remove(st, r, q)
+    release(st, r, q, req.held)
+    req.state = WAITING
+    req.computed = 0
+    queue_push_front(st, r, q)
+
+
+@kernel
+def end_load(st: Any, r: int, q: int) -> None:
+    """Request q (already out of the heap) waits for its load no longer and may prefill."""
+    rep = st.replica[r]
+    req = st.request[q]
+    req.state = PREFILL
+    rep.load_n -= 1
+    rep.promised -= sequence_pages(st, q, req.target) - st.par.unit_pages * req.held
+    req.load_wait += min(req.ready, st.stat.now) - req.load_start

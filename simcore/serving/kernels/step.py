@@ -1,0 +1,145 @@
+"""One step of a replica (or a leap of decode steps): how it is composed and timed, and what its end brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+from simcore.serving.state import DONE, NEVER, NONE
+
+from .arrivals import count_done, trigger
+from .decode import leap, pages_needed, secure_pages, span
+from .heap import heap_pop
+from .pool import available_pages, complete_block, take_private
+from .prefill import prefills
+from .queues import run_remove
+from .sequences import join_decode, leave_decode, loading_heap, preempt, release
+from .stores import find, reference
+
+
+@kernel
+def compose(st: Any, r: int) -> int:
+    """Choose the work of the next step; returns its prefill tokens. With chunked prefill, decoding comes first and prefill fills
+    up the budget; otherwise a step is all prefill while there is any."""
+    rep = st.replica[r]
+    chunked = st.par.chunked
+    while st.stat.fault == 0:
+        preemptions = st.stat.preemptions
+        if chunked:
+            secure_pages(st, r)
+        tokens = prefills(st, r)
+        if tokens == 0 and not chunked:
+            secure_pages(st, r)
+        if tokens > 0 or rep.decoding > 0:
+            return tokens
+        if rep.current != NONE and rep.blocked == rep.current:
+            preempt(st, r)  # nothing can run: sequences still loading hold the memory
+        elif st.stat.preemptions == preemptions:
+            break
+    return np.int64(0)
+
+
+@kernel
+def start_step(st: Any, r: int) -> None:
+    """Compose the next step now and set when it ends; with nothing to do, sleep until a load ends or a request arrives."""
+    par = st.par
+    rep = st.replica[r]
+    now = st.stat.now
+    rep.pairs = 0
+    rep.prefill = compose(st, r)
+    decoding = rep.decoding if par.chunked or rep.prefill == 0 else np.int64(0)
+    rep.start = now
+    rep.busy = 1
+    rep.step_base = st.lin[decoding + rep.prefill] + par.seq * decoding
+    if rep.prefill > 0:
+        rep.steps = 1 if decoding > 0 else 0
+        kv = par.kv * rep.context if decoding > 0 else np.int64(0)
+        rep.next = now + rep.step_base + kv + np.int64(par.pair * rep.pairs)
+    elif decoding > 0:
+        rep.steps = leap(st, r)
+        rep.next = now + span(st, r, rep.steps)
+    else:
+        rep.busy = 0
+        rep.next = st.heap[loading_heap(st, r)].key if rep.load_n > 0 else NEVER
+
+
+@kernel
+def end_step(st: Any, r: int) -> None:
+    """The step (or leap) of replica r is over: completions, then ended prefills in the order they were scheduled."""
+    rep = st.replica[r]
+    stat = st.stat
+    rep.busy = 0
+    rep.busy_time += stat.now - rep.start
+    stat.steps += 1 if rep.prefill > 0 else rep.steps
+    stat.prefill_steps += 1 if rep.prefill > 0 else 0
+    stat.prefill_tokens += rep.prefill
+    if rep.steps > 0:
+        end_decode(st, r)
+    q = rep.ended_head
+    rep.ended_head = NONE
+    while q != NONE:
+        behind = st.request[q].behind
+        req = st.request[q]
+        if req.generated == 0:
+            req.first = stat.now
+        req.generated += 1
+        if req.generated >= st.job[q].output:
+            finish(st, r, q)
+        else:
+            join_decode(st, r, q)
+        q = behind
+
+
+@kernel
+def end_decode(st: Any, r: int) -> None:
+    rep = st.replica[r]
+    stat = st.stat
+    if rep.steps > 1:
+        take_private(st, r, pages_needed(st, r, np.int64(1), rep.steps))
+    rep.step += rep.steps
+    rep.context += rep.decoding * rep.steps
+    stat.decode_steps += rep.steps
+    stat.decode_tokens += rep.decoding * rep.steps
+    heap = r * st.par.max_seqs
+    while rep.decoding > 0 and st.heap[heap].key <= rep.step:
+        q = st.heap[heap].value
+        heap_pop(st.heap, heap, rep.decoding)
+        leave_decode(st, r, q)
+        finish(st, r, q)
+
+
+@kernel
+def finish(st: Any, r: int, q: int) -> None:
+    """Request q has its last token. Its output leaves reusable blocks if the trace names them; everything is given back."""
+    rep = st.replica[r]
+    req = st.request[q]
+    run_remove(st, r, q)
+    rep.private -= req.pages
+    req.pages = 0
+    blocks = req.held + keep_output(st, r, q) if st.par.output_reuse else req.held
+    release(st, r, q, blocks)
+    req.state = DONE
+    req.finish = st.stat.now
+    st.stat.done += 1
+    st.stat.open -= 1
+    trigger(st, q)
+    count_done(st)
+
+
+@kernel
+def keep_output(st: Any, r: int, q: int) -> int:
+    """Turn the whole blocks that the output of q completed into blocks of the pool, pinned; returns how many fit."""
+    job = st.job[q]
+    first = job.block + job.prompt_blocks
+    for i in range(job.output_blocks):
+        obj = np.int64(st.blocks[first + i])
+        slot = find(st, r, obj)
+        if slot != 0:
+            reference(st, r, slot)
+        elif available_pages(st, r) >= st.par.unit_pages:
+            complete_block(st, r, obj)
+        else:
+            return i
+    return np.int64(job.output_blocks)

@@ -1,0 +1,99 @@
+"""Block stores: the HBM pool of a replica and every lower tier have one shape.
+
+A store owns residency (which block is in which slot) and pins; its policy owns the order in which unpinned blocks leave.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import LIST_HEADS, kernel
+
+from .order import choose_victim, init, on_evict, on_hit, on_insert, on_miss, on_pin, on_release
+
+
+@kernel
+def open_stores(st: Any) -> None:
+    for s in range(len(st.store)):
+        st.store[s].fresh = st.store[s].base + np.uint32(LIST_HEADS)
+        init(st, s)
+
+
+@kernel
+def find(st: Any, s: int, obj: int) -> Any:
+    """Slot of block `obj` in store s, 0 if it is not there."""
+    return st.slot[st.store[s].map + np.uint64(obj)]
+
+
+@kernel
+def insert(st: Any, s: int, obj: int, ready: int) -> Any:
+    """Block `obj`, absent, enters store s, which has room; usable from time `ready`."""
+    store = st.store[s]
+    if store.free != 0:
+        i = store.free
+        store.free = st.node[i].next
+    else:
+        i = store.fresh
+        store.fresh = i + np.uint32(1)
+    node = st.node[i]
+    node.obj = obj
+    node.pins = 0
+    node.ready = ready
+    node.prev = i
+    node.next = i
+    st.slot[store.map + np.uint64(obj)] = i
+    store.count += 1
+    store.idle += 1
+    on_insert(st, s, i)
+    return i
+
+
+@kernel
+def remove(st: Any, s: int, i: Any) -> None:
+    """The unpinned block in slot i leaves store s."""
+    on_evict(st, s, i)
+    store = st.store[s]
+    st.slot[store.map + np.uint64(st.node[i].obj)] = 0
+    st.node[i].next = store.free
+    store.free = i
+    store.count -= 1
+    store.idle -= 1
+
+
+@kernel
+def pin(st: Any, s: int, i: Any) -> None:
+    if st.node[i].pins == 0:
+        on_pin(st, s, i)
+        st.store[s].idle -= 1
+    st.node[i].pins += 1
+
+
+@kernel
+def unpin(st: Any, s: int, i: Any) -> None:
+    st.node[i].pins -= 1
+    if st.node[i].pins == 0:
+        on_release(st, s, i)
+        st.store[s].idle += 1
+
+
+@kernel
+def reference(st: Any, s: int, i: Any) -> None:
+    """A request uses the resident block in slot i: pin it and tell the policy."""
+    pin(st, s, i)
+    on_hit(st, s, i)
+
+
+@kernel
+def victim(st: Any, s: int) -> Any:
+    """Slot of the block store s would evict now; 0 if all are pinned or the policy refuses."""
+    if st.store[s].idle == 0:
+        return np.uint32(0)
+    return np.uint32(choose_victim(st, s))
+
+
+@kernel
+def announce(st: Any, s: int, obj: int) -> None:
+    """Block `obj`, absent, is about to enter store s."""
+    on_miss(st, s, obj)

@@ -1,0 +1,121 @@
+"""Links, and the moves of blocks between stores.
+
+A link is a queue: one block after the other, each for `link.block` picoseconds. Row 0 of `st.tier` holds a replica's host link,
+which everything between its GPU and a lower tier passes; row k the device link of tier k.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.kernel import kernel
+from simcore.serving.state import NONE
+
+from .stores import announce, find, insert, remove, victim
+
+COVERED = 0  # a lower tier holds the block already
+
+
+@kernel
+def send(st: Any, link_number: int, at: int) -> int:
+    """Queue one block, available at time `at`; returns when its last byte has passed."""
+    link = st.link[link_number]
+    done = max(at, link.free) + link.block
+    link.free = done
+    link.blocks += 1
+    return done
+
+
+@kernel
+def write_wait(st: Any, r: int, j: int, k: int) -> int:
+    """How long a write from tier j to tier k would wait for its links."""
+    wait = st.link[st.tier[k * st.par.replicas + r].write].free - st.stat.now
+    if j == 0:
+        wait = max(wait, st.link[st.tier[r].write].free - st.stat.now)
+    return wait
+
+
+@kernel
+def write(st: Any, r: int, j: int, k: int, obj: int, at: int) -> tuple[int, int, bool]:
+    """Write block `obj` from tier j, available there at time `at`, to tier k, which lacks it.
+
+    Returns the block it pushed out (or NONE), when that one is usable, and whether the write happened at all.
+    """
+    tier = st.tier[k * st.par.replicas + r]
+    store = st.store[tier.store]
+    pushed = np.int64(NONE)
+    pushed_ready = np.int64(0)
+    accepted = write_wait(st, r, j, k) <= st.par.write_backlog
+    if accepted:
+        announce(st, tier.store, obj)
+        if store.count >= store.cap:
+            i = victim(st, tier.store)
+            if i == 0:
+                accepted = False
+            else:
+                pushed = np.int64(st.node[i].obj)
+                pushed_ready = st.node[i].ready
+                remove(st, tier.store, i)
+    if not accepted:
+        store.writes_refused += 1
+        return pushed, pushed_ready, False
+    latency = st.link[tier.write].latency
+    if j == 0:
+        latency += st.link[st.tier[r].write].latency
+        at = send(st, st.tier[r].write, at)
+    insert(st, tier.store, obj, send(st, tier.write, at) + latency)
+    return pushed, pushed_ready, True
+
+
+@kernel
+def home_below(st: Any, r: int, j: int, obj: int) -> int:
+    """The tier that takes a block leaving tier j: an exclusive one, COVERED if a copy is met first, or NONE."""
+    for k in range(j + 1, st.par.tiers + 1):
+        tier = st.tier[k * st.par.replicas + r]
+        if find(st, tier.store, obj) != 0:
+            return COVERED
+        if tier.inclusive == 0:
+            return k
+    return NONE
+
+
+@kernel
+def demote(st: Any, r: int, j: int, obj: int, ready: int) -> None:
+    """Block `obj` has left tier j as a victim: it settles below or is lost, and so does the block it pushes out, and so on."""
+    par = st.par
+    while True:
+        source = st.store[st.tier[j * par.replicas + r].store]
+        k = home_below(st, r, j, obj)
+        if k == COVERED:
+            source.out_evicted += 1
+            return
+        if k == NONE:
+            source.out_dropped += 1
+            return
+        pushed, pushed_ready, accepted = write(st, r, j, k, obj, max(ready, st.stat.now))
+        if not accepted:
+            source.out_dropped += 1
+            return
+        source.out_evicted += 1
+        st.store[st.tier[k * par.replicas + r].store].in_demoted += 1
+        if pushed == NONE:
+            return
+        j = k
+        obj = pushed
+        ready = pushed_ready
+
+
+@kernel
+def write_through(st: Any, r: int, obj: int) -> None:
+    """Block `obj` was completed in HBM: every inclusive tier without it gets a copy."""
+    hbm = np.int64(0)
+    for k in range(1, st.par.tiers + 1):
+        tier = st.tier[k * st.par.replicas + r]
+        if tier.inclusive == 1 and find(st, tier.store, obj) == 0:
+            pushed, pushed_ready, accepted = write(st, r, hbm, k, obj, st.stat.now)
+            if accepted:
+                st.store[tier.store].in_written += 1
+            if pushed != NONE:
+                demote(st, r, k, pushed, pushed_ready)

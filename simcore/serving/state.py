@@ -1,0 +1,117 @@
+"""The state of the serving engine: flat record arrays, joined in one NamedTuple that every kernel takes as `st`.
+
+Times are integer picoseconds, so that many steps at once take exactly as long as the same steps one by one. Records are named
+after what they describe; a field that is an index into another array carries that array's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PICOSECONDS = 1_000_000_000_000
+NEVER = 1 << 62  # later than any time
+LATEST = 1 << 61  # arrivals and clocks beyond this are refused (26 days)
+NONE = -1  # no request
+
+# state of a request
+WAITING, LOADING, PREFILL, DECODE, DONE, REJECTED = 0, 1, 2, 3, 4, 5
+# load rules, arrivals and routers, in the order of their names in lower.py
+ALWAYS, NEVER_LOAD, CHEAPER, THRESHOLD = 0, 1, 2, 3
+OPEN, CLOSED, BACKLOG = 0, 1, 2
+ROUND_ROBIN, LEAST_LOADED = 0, 1
+# why a run stopped early
+FINE, TOO_MANY_EVENTS, TOO_LATE, NO_VICTIM, STUCK = 0, 1, 2, 3, 4
+
+_I8, _I4, _U8, _U4, _U1, _F8 = np.int64, np.int32, np.uint64, np.uint32, np.uint8, np.float64
+
+
+def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.generic]]]:
+    return [(name, kind) for name in names.split()]
+
+
+PAR = np.dtype(  # one record: every knob and cost
+    _fields("requests replicas tiers ids waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
+    + _fields("arrivals concurrency load_rule min_load max_waiting recompute_last output_reuse", _I8)
+    + _fields("write_backlog kv seq response leap quiet_eviction max_events", _I8)
+    + [("pair", _F8)]
+)
+STAT = np.dtype(  # one record: progress and totals
+    _fields("fault now events steps prefill_steps decode_steps prefill_tokens decode_tokens", _I8)
+    + _fields("routed next_request open done rejected wave wave_left wave_open chained_n preemptions", _I8)
+)
+JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
+    _fields("arrival think block", _I8)
+    + _fields("prompt output prompt_blocks output_blocks follower wave", _I4)
+    + [("chained", _U1)],
+    align=True,
+)
+REQUEST = np.dtype(  # (n,) what happens to it
+    _fields("arrival admitted first finish load_start ready load_wait", _I8)
+    + _fields("behind run_prev run_next", _I8)  # queue or finishing list; list of admitted requests
+    + _fields("target computed held pages generated joined peak preemptions recomputed replica", _I8)
+    + [("state", _U1)],
+    align=True,
+)
+REPLICA = np.dtype(  # (R,)
+    _fields("next start busy busy_time steps prefill step decoding context step_base", _I8)
+    + _fields("private promised blocked current pairs", _I8)
+    + _fields("queue_head queue_tail queue_n run_head run_tail run_n ended_head ended_tail load_n", _I8)
+)
+TIER = np.dtype(_fields("store read write inclusive", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM
+LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link
+HEAP = np.dtype(_fields("key value", _I8))
+PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
+FOUND = np.dtype(_fields("hits leading resident idle ready", _I8))  # scratch: what a look-up found
+_STORE = (
+    [("map", _U8), ("base", _U4), ("free", _U4), ("fresh", _U4), ("policy", _U4)]
+    + _fields("cap count idle lookups hits readmission_lookups readmission_hits", _I8)
+    + _fields("in_computed in_loaded in_demoted in_written out_evicted out_promoted out_dropped writes_refused", _I8)
+)
+_NODE = [("prev", _U4), ("next", _U4), ("obj", _U4), ("pins", _U4), ("ready", _I8)]
+
+
+def store_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
+    """Record of a store: ours and the STORE_FIELDS of the policy modules."""
+    return _joined(_STORE, [field for p in policies for field in getattr(p, "STORE_FIELDS", ())])
+
+
+def node_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
+    """Record of a slot: ours and the FIELDS of the policy modules."""
+    return _joined(_NODE, [field for p in policies for field in p.FIELDS])
+
+
+def _joined(base: list[Any], more: list[Any]) -> np.dtype[Any]:
+    extra = dict(more)
+    clash = set(extra) & {name for name, _ in base}
+    assert not clash, f"field names taken by the engine: {sorted(clash)}"
+    return np.dtype(base + list(extra.items()), align=True)
+
+
+Records = Any  # a recarray, or one record of it
+
+
+class State(NamedTuple):
+    """Everything a run reads and writes. n requests, R replicas, T lower tiers, S stores (R pools, then the tiers')."""
+
+    par: Records
+    stat: Records
+    found: Records
+    job: Records  # (n,)
+    request: Records  # (n,)
+    hit_tokens: Any  # i8 (n * (T+1),) tokens found at first admission, by tier
+    replica: Records  # (R,)
+    phase: Any  # i8 (R * page,) decoding sequences by (private tokens - replica.step) mod page
+    tier: Records  # ((T+1) * R,)
+    link: Records
+    store: Records  # (S,)
+    node: Records  # slots of all stores; slot 0 of each map entry = absent
+    slot: Any  # u4 (S * ids,) block -> its slot in a store, 0 = absent
+    heap: Records  # decoding (R x max_seqs), loading (R x max_seqs), chained arrivals (n)
+    plan: Records  # (longest prompt in blocks,)
+    plan_free: Any  # i8 (T+1,) scratch: when each tier's read link would be free
+    blocks: Any  # u4: of each request its prompt's blocks, then those of its output
+    wave_start: Any  # i8 (waves+1,) first request of each wave
+    lin: Any  # i8 (budget+1,) time of a step by its tokens

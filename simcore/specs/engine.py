@@ -1,0 +1,52 @@
+"""The serving engine's knobs, in the words of the engines themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from simcore.specs.base import Seconds, Spec
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class EngineSpec(Spec):
+    """How a replica schedules and where it keeps blocks.
+
+    Args:
+        family: whose calibrated step-time constants to use ("vllm", "trtllm", "sglang", or the name of a set of
+            constants); a pair of GPU and family without a fit uses the typical values.
+        max_num_seqs: most sequences in a step; also bounds the logits the GPU must hold.
+        max_num_batched_tokens: most tokens in a step (prefill chunks plus one per decoding sequence); also bounds the
+            activations the GPU must hold.
+        block_size: tokens of a KV block, the unit of allocation, reuse and copying.
+        chunked_prefill: a prompt may be split over steps and share them with decoding; otherwise prompts go first,
+            whole.
+        load: what to do with a prefix found below HBM: "always" load, "never" (recompute), "cheaper" of the two by
+            estimate, or "threshold": load when at least `min_load_tokens` can be had and fewer than `max_waiting`
+            requests wait. The defaults of the two are those of the llm-d router's published comparison (issue 2833).
+        min_load_tokens: see `load`.
+        max_waiting: see `load`.
+        gpu_memory_utilization: share of the GPU's memory the engine may use: weights, activations, reserve and pool
+            must fit in it; the rest is left to CUDA graphs and other processes.
+        kv_layout: "contiguous" moves a block in one copy; "per_layer" in one copy for each layer's K and V.
+        sliding_window_cache: how sliding-window layers are held. "unified": full length in the same pages as the other
+            layers (what vLLM's log of gpt-oss-120b shows: 78,384 tokens in 5.38 GiB); "ring": a window-sized buffer
+            reserved for each of `max_num_seqs` sequences.
+        write_backlog_s: longest queue of writes a link may build up; what exceeds it is dropped, not written.
+    """
+
+    shorthand: ClassVar[str | None] = None
+    family: str = "vllm"
+    max_num_seqs: Positive = 256
+    max_num_batched_tokens: Positive = 2048
+    block_size: Positive = 16
+    chunked_prefill: bool = True
+    load: Literal["always", "never", "cheaper", "threshold"] = "cheaper"
+    min_load_tokens: Annotated[int, Field(ge=0)] = 1024
+    max_waiting: Annotated[int, Field(ge=0)] = 8
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
+    kv_layout: Literal["contiguous", "per_layer"] = "contiguous"
+    sliding_window_cache: Literal["unified", "ring"] = "unified"
+    write_backlog_s: Seconds = 1.0

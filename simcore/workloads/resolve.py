@@ -1,0 +1,76 @@
+"""From a workload spec to its trace, with a small memo per process: every design of a search asks for the same few."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from functools import lru_cache
+from pathlib import Path
+
+from simcore.plugins import find
+from simcore.traces.load import read_trace
+from simcore.traces.trace import Trace
+from simcore.workloads.spec import FAMILY, TraceWorkload, WorkloadSpec
+from simcore.workloads.streams import offered
+
+__all__ = ["TraceWorkload", "WorkloadSpec", "build_trace", "trace_path"]
+
+_KEPT = 8
+_memo: OrderedDict[tuple[str, str], Trace] = OrderedDict()
+_NOT_IN_TRACE = {"warmup", "concurrency"}
+
+
+def build_trace(spec: WorkloadSpec, *, base_dir: str | Path | None = None) -> Trace:
+    """The requests a workload offers.
+
+    Args:
+        spec: a validated workload (`validate(WorkloadSpec, data)`).
+        base_dir: folder that a trace's path is relative to; None: the current one.
+
+    Returns:
+        The same `Trace` object for equal parameters and, for a recorded trace, equal file content.
+
+    Raises:
+        InputError: unreadable trace, or parameters that do not fit together.
+    """
+    content = _file_sha256(trace_path(spec, base_dir)) if isinstance(spec, TraceWorkload) else type(spec).__module__
+    key = (content, spec.model_dump_json(exclude=_NOT_IN_TRACE | {"trace"}))
+    if key in _memo:
+        _memo.move_to_end(key)
+        return _memo[key]
+    trace = _recorded(spec, base_dir) if isinstance(spec, TraceWorkload) else _generated(spec)
+    _memo[key] = trace
+    while len(_memo) > _KEPT:
+        _memo.popitem(last=False)
+    return trace
+
+
+def trace_path(spec: TraceWorkload, base_dir: str | Path | None) -> Path:
+    """Where the trace of a workload lies."""
+    return Path(base_dir or ".") / Path(spec.trace).expanduser()
+
+
+def _recorded(spec: TraceWorkload, base_dir: str | Path | None) -> Trace:
+    path = trace_path(spec, base_dir)
+    trace = read_trace(path, reader=spec.reader, granule_tokens=spec.granule_tokens, spread_ticks=spec.spread_ticks)
+    return offered(trace, spec)
+
+
+def _generated(spec: WorkloadSpec) -> Trace:
+    trace: Trace = find(FAMILY, spec.kind, ("Params", "generate")).generate(spec, spec.seed)
+    return trace
+
+
+def _file_sha256(path: Path) -> str:
+    try:
+        state = path.stat()
+        return _sha256(path, state.st_size, state.st_mtime_ns)
+    except (OSError, ValueError):
+        return ""  # reading it says what is wrong
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+    """Hash of a file's content; size and time of change are there to notice a new content."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,64 @@
+"""Groups of questions about one long text each: every prompt is its group's prefix and a question of its own.
+
+Questions of all groups arrive in random order as a Poisson process. This is the load of tenants with a long system prompt each,
+or of documents asked about several times.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from simcore.traces.trace import Trace
+from simcore.workloads.amounts import Tokens, uniforms
+from simcore.workloads.spec import WorkloadSpec
+from simcore.workloads.streams import GRANULE_TOKENS, chain_ids, offered, poisson_arrivals
+
+
+class Params(WorkloadSpec):
+    """Parameters of `shared_prefix`.
+
+    Attributes:
+        groups, questions: prefixes, and questions asked about each.
+        prefix_tokens: length of a group's prefix.
+        question_tokens, output_tokens: what a question adds, and its answer.
+        request_rate: without it all questions arrive at once.
+    """
+
+    kind: Literal["shared_prefix"] = "shared_prefix"
+    groups: int = Field(100, ge=1, le=1_000_000)
+    questions: int = Field(6, ge=1, le=1_000_000)
+    prefix_tokens: Tokens = Tokens(constant=1024)
+    question_tokens: Tokens = Tokens(constant=256)
+    output_tokens: Tokens = Tokens(constant=16)
+
+
+def generate(params: Params, seed: int) -> Trace:
+    """The workload as a trace; same parameters and seed, same trace."""
+    n = params.groups * params.questions
+    group = np.argsort(uniforms(seed, "order", n), kind="stable") % params.groups
+    prefix = params.prefix_tokens.draw(uniforms(seed, "prefix", params.groups))[group]
+    prompt = prefix + params.question_tokens.draw(uniforms(seed, "question", n))
+    output = params.output_tokens.draw(uniforms(seed, "output", n))
+    each = np.arange(n)
+    block_start, block_ids, n_ids = chain_ids(group, prefix, each, prompt + output)
+    arrival_s = np.zeros(n) if params.request_rate is None else poisson_arrivals(uniforms(seed, "arrival", n))
+    trace = Trace(
+        arrival_s=arrival_s,
+        input_tokens=prompt,
+        output_tokens=output,
+        block_start=block_start,
+        block_ids=block_ids,
+        n_ids=n_ids,
+        granule_tokens=GRANULE_TOKENS,
+        after=np.full(n, -1, np.int32),
+        think_s=np.zeros(n),
+        session=each,
+        tenant=group,
+        wave=np.zeros(n, np.int32),
+        has_output_ids=True,
+        source=f"shared prefix, {params.groups} groups of {params.questions} questions, seed {seed}",
+    )
+    return offered(trace, params)

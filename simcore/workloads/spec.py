@@ -1,0 +1,181 @@
+"""`WorkloadSpec`: what every workload has, and how a mapping of a scenario file becomes the workload of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, ValidationInfo, model_validator
+from pydantic_core import CoreSchema, core_schema
+
+from simcore.errors import InputError
+from simcore.plugins import find, names
+from simcore.presets import list_presets, load_preset
+from simcore.specs.base import PerSecond, Spec, validate, yaml_dict
+from simcore.units import parse_quantity
+
+FAMILY = "simcore.workloads"
+BOUNDS = {"at_least", "at_most"}
+_ABOUT = ("name", "description", "source", "date")
+
+
+def _share(value: Any) -> Any:
+    """A share of a whole: 0.1 or "10 %"."""
+    if not isinstance(value, str):
+        return value
+    number, dimension = parse_quantity(value)
+    if dimension not in ("fraction", "number"):
+        raise InputError("must be a share", value=value, hint='for example 0.1 or "10 %"')
+    return number
+
+
+class WorkloadSpec(Spec):
+    """The requests a system is offered. Never instantiated itself: validating a mapping gives the `Params` of its kind.
+
+    `{preset: name, ...}`, `{kind: chat, ...}` or `{trace: file, ...}`; what is written beside a preset's name replaces the preset's
+    fields. A trace written beside a preset or a kind takes its place.
+
+    Attributes:
+        request_rate: requests per second of offered load, chained requests included; None: arrivals as recorded or generated.
+        concurrency: closed loop with this many requests in the system instead of arrival times.
+        requests: how many requests: generated, or the first ones of a trace; None: all.
+        warmup: share of the first requests that no metric counts.
+        seed: seed of the generator.
+    """
+
+    shorthand: ClassVar[str | None] = "preset"
+
+    kind: str
+    request_rate: PerSecond | None = None
+    concurrency: int | None = Field(None, ge=1)
+    requests: int | None = Field(None, ge=1, le=10_000_000)
+    warmup: Annotated[float, BeforeValidator(_share), Field(ge=0, lt=1)] = 0.0
+    seed: int = Field(0, ge=0, lt=2**63)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if cls.__base__ is not Spec:  # the Params of a kind
+            return handler(source)
+        return core_schema.with_info_plain_validator_function(
+            lambda raw, info: _resolve(raw, info), serialization=core_schema.simple_ser_schema("any")
+        )
+
+    @classmethod
+    def expand(cls, raw: Any) -> Any:
+        expanded = super().expand(raw)
+        if cls.__base__ is not Spec or not isinstance(expanded, Mapping):
+            return expanded
+        try:
+            kind = _kind_of(expanded) or _kind_of(_preset(expanded.get("preset"), None))
+            return _params_of(kind).expand(expanded)
+        except InputError:
+            return expanded  # reported when it is validated
+
+    @model_validator(mode="after")
+    def _open_or_closed(self) -> Self:
+        if self.request_rate is not None and self.concurrency is not None:
+            raise InputError("excludes request_rate", path="concurrency", value=self.concurrency, hint="give one of the two")
+        return self
+
+
+class TraceWorkload(WorkloadSpec):
+    """A recorded trace, offered at its own times or at another rate.
+
+    Attributes:
+        trace: path of the file, relative to the file that names it.
+        reader: format; None: found by content and suffix.
+        granule_tokens: tokens that one id of the file covers; None: as the format defines.
+        spread_ticks: spread arrivals that share a time stamp over the recorder's tick.
+    """
+
+    kind: Literal["trace"] = "trace"
+    trace: str = Field(min_length=1)
+    reader: str | None = None
+    granule_tokens: int | None = Field(None, ge=1)
+    spread_ticks: bool = True
+
+
+def _resolve(raw: Any, info: ValidationInfo) -> WorkloadSpec:
+    if isinstance(raw, WorkloadSpec):
+        return raw
+    expanded = WorkloadSpec.expand(raw)
+    if not isinstance(expanded, Mapping):
+        raise InputError("must be a mapping", value=raw, hint="write {preset: NAME}, {kind: NAME, ...} or {trace: FILE}")
+    context = dict(info.context or {})
+    cls, data = _merged(expanded, context.get("base_dir"))
+    if context.get("yaml"):
+        return validate(cls, data, context=context)
+    return cls.model_validate(cls.expand(data), context=context)
+
+
+def _merged(raw: Mapping[str, Any], base_dir: Any) -> tuple[type[WorkloadSpec], dict[str, Any]]:
+    """The class and its own fields: a preset under what is written beside it (null: removed), a trace in place of either."""
+    given = {key: value for key, value in raw.items() if value is not None}
+    base = _preset(given.pop("preset", None), base_dir)
+    below, above = _kind_of(base), _kind_of(given)
+    if above == "trace":
+        replaced = given.get("kind", "trace") if below is None else below
+        given = {key: value for key, value in given.items() if key not in _only_in(replaced)}
+        base = base if below == "trace" else {}
+    elif above is not None and below not in (None, above):
+        raise InputError(f"the preset is of kind {below}", path="kind", value=above, hint="leave out kind, or the preset")
+    for one, other in (("request_rate", "concurrency"), ("concurrency", "request_rate")):
+        if one in given:
+            base.pop(other, None)
+    kept = {key: value for key, value in base.items() if key not in raw or key in given}
+    cls = _params_of(above or below)
+    return cls, {**kept, **{key: _over(_below(cls, base, key), value) for key, value in given.items()}}
+
+
+def _over(below: Any, value: Any) -> Any:
+    """`value` over what it refines: part of a distribution changes that part, another kind of distribution replaces it."""
+    if isinstance(below, Mapping) and isinstance(value, Mapping) and set(value) <= set(below) | BOUNDS:
+        return {**below, **value}
+    return value
+
+
+def _below(cls: type[WorkloadSpec], base: Mapping[str, Any], key: str) -> Any:
+    """What a preset, or else the default, says for a field."""
+    if key in base:
+        return base[key]
+    default = cls.model_fields[key].default if key in cls.model_fields else None
+    return yaml_dict(default) if isinstance(default, Spec) else None
+
+
+def _kind_of(raw: Mapping[str, Any]) -> str | None:
+    if raw.get("trace") is not None:
+        return "trace"
+    return None if raw.get("kind") is None else str(raw["kind"])
+
+
+def _params_of(kind: str | None) -> type[WorkloadSpec]:
+    if kind is None:
+        hint = f"kinds: {', '.join(names(FAMILY))}; presets: {', '.join(list_presets('workloads'))}"
+        raise InputError("needs a preset, a kind or a trace", hint=hint)
+    if kind == "trace":
+        return TraceWorkload
+    try:
+        params: type[WorkloadSpec] = find(FAMILY, kind, ("Params", "generate")).Params
+    except InputError as error:
+        raise error.within(prefix="kind") from None
+    return params
+
+
+def _only_in(kind: str) -> set[str]:
+    """Fields of a kind that a recorded trace does not have."""
+    return set() if kind == "trace" else {"kind"} | (set(_params_of(kind).model_fields) - set(TraceWorkload.model_fields))
+
+
+def _preset(name: Any, base_dir: Any) -> dict[str, Any]:
+    """Fields of a preset without its description; a trace it names is relative to the preset's own file."""
+    if name is None:
+        return {}
+    if not isinstance(name, str):
+        raise InputError("must be a name or a path", path="preset", value=name)
+    data = {key: value for key, value in load_preset("workloads", name, base_dir=base_dir).items() if key not in _ABOUT}
+    if "trace" in data:
+        data["trace"] = str(Path(name).parent / str(data["trace"]))
+    elif _kind_of(data) is None:
+        raise InputError("describes no workload: needs kind or trace", path="preset", value=name)
+    return data

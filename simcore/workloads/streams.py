@@ -1,0 +1,71 @@
+"""What generators share: token streams cut into granule ids, Poisson arrivals, and the rate a workload asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.errors import InputError
+from simcore.traces.trace import Trace
+from simcore.workloads.spec import WorkloadSpec
+
+GRANULE_TOKENS = 16
+"""Tokens of one granule of a generated trace: the block size most engines default to."""
+
+_MAX_GRANULES = 2 * 10**8
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def poisson_arrivals(u: Floats) -> Floats:
+    """Arrival times of a Poisson process of rate 1 per second, from uniform numbers; the first is at 0."""
+    gaps = -np.log1p(-u)
+    gaps[0] = 0.0
+    return np.cumsum(gaps)
+
+
+def chain_ids(
+    head: Ints, head_tokens: Ints, stream: Ints, covered_tokens: Ints, granule: int = GRANULE_TOKENS
+) -> tuple[Ints, NDArray[np.uint32], int]:
+    """Granule ids of requests whose prompts and answers are prefixes of growing streams that begin with a shared head.
+
+    Args:
+        head: (n,) the head each request's stream begins with.
+        head_tokens: (n,) its length, below `covered_tokens`, the same for all requests of one head.
+        stream: (n,) the stream; requests of one stream have the same head and are prefixes of one another.
+        covered_tokens: (n,) prompt plus output.
+
+    Returns:
+        block_start (n+1,), block_ids and the number of ids. Whole granules of the head belong to the head, later whole ones to
+        the stream, and a partly filled last one to the request alone.
+    """
+    shared = head_tokens // granule
+    whole = covered_tokens // granule
+    partial = (covered_tokens % granule > 0).astype(np.int64)
+    start = np.concatenate(([0], np.cumsum(whole + partial)))
+    if start[-1] > _MAX_GRANULES:
+        raise InputError(
+            f"workload too large: {start[-1]} blocks of {granule} tokens", hint="ask for fewer requests or shorter prompts"
+        )
+    head_first, n_head = _reserve(head, shared, 0)
+    own_first, n_own = _reserve(stream, whole - shared, n_head)
+    partial_first = n_own + np.cumsum(partial) - partial
+    length = np.stack([shared, whole - shared, partial], axis=1).ravel()
+    first = np.stack([head_first, own_first, partial_first], axis=1).ravel()
+    begin = np.cumsum(length) - length
+    ids = (np.arange(start[-1]) + np.repeat(first - begin, length)).astype(np.uint32)
+    return start, ids, int(n_own + partial.sum())
+
+
+def _reserve(owner: Ints, length: Ints, base: int) -> tuple[Ints, int]:
+    """Give every owner as many consecutive ids as its longest request needs: first id by request, and the next free id."""
+    need = np.zeros(int(owner.max()) + 1, np.int64)
+    np.maximum.at(need, owner, length)
+    first = base + np.cumsum(need) - need
+    return first[owner], base + int(need.sum())
+
+
+def offered(trace: Trace, workload: WorkloadSpec) -> Trace:
+    """The trace as the workload offers it: its first `requests`, at its `request_rate`."""
+    limited = trace if workload.requests is None else trace.first(workload.requests)
+    return limited if workload.request_rate is None else limited.scaled_to_rate(workload.request_rate)
