@@ -42,7 +42,7 @@ def front_members(space: Space) -> tuple[str | None, ...]:
 
 
 def targets(space: Space) -> tuple[Target, ...]:
-    """What samplers are told, objective by objective. With `combine: each` every member's, so that no member's front is missed."""
+    """What samplers are told; with `combine: each` the objectives of every member, so that no member's front is missed."""
     return tuple(Target(metric, member) for member in front_members(space) for metric in space.objectives)
 
 
@@ -83,15 +83,20 @@ def equals(space: Space, trials: Sequence[Trial], of: Trial, member: str | None 
 class Meter:
     """Hypervolume and size of the front while trials come in.
 
-    The hypervolume is measured in the unit box of `pareto.squeezed` with reference (1, ..., 1). Its scales are fixed by the
-    first batch with a feasible trial and never change, so the number lies in 0 .. 1 and never falls. With one front per member
-    it is their mean, and the size is the number of trials on any of them.
+    The hypervolume is measured in the unit box of `pareto.squeezed` with reference (1, ..., 1), scaled by the objectives of the
+    base scenario: there the base lies in the middle of the box. So the number lies in 0 .. 1, never falls, grows with every new
+    design on the front, and compares between searches of one space; with two objectives the base alone would have 0.25. With
+    one front per member it is their mean, and the size is the number of trials on any of them.
+
+    Args:
+        space: what is searched.
+        base: the base scenario as a trial. An objective it does not have, or that is 0, is scaled by 1.
     """
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, base: Trial | None) -> None:
         self._space = space
-        self._scales: dict[str | None, tuple[float, ...]] = {}
-        self._fronts: dict[str | None, tuple[Trial, ...]] = {member: () for member in front_members(space)}
+        self._fronts: dict[str | None, tuple[Trial, ...]] = dict.fromkeys(front_members(space), ())
+        self._scales = {member: _scales(space, base, member) for member in self._fronts}
         self._maximised = tuple(metric.direction == "max" for metric in space.objectives)
         self.hypervolume = 0.0
 
@@ -105,14 +110,17 @@ class Meter:
         feasible = [trial for trial in batch if trial.feasible]
         if feasible:
             volumes = [self._add(member, feasible) for member in self._fronts]
-            self.hypervolume = max(self.hypervolume, float(np.mean(volumes)))
+            self.hypervolume = max(self.hypervolume, sum(volumes) / len(volumes))
         return self.hypervolume
 
     def _add(self, member: str | None, feasible: list[Trial]) -> float:
-        if member not in self._scales:
-            self._scales[member] = pareto.decade_scales(minimised(self._space, feasible, member))
         pool = sorted([*self._fronts[member], *feasible], key=lambda trial: trial.number)
         self._fronts[member] = front(self._space, pool, member)
         points = minimised(self._space, self._fronts[member], member)
         boxed = pareto.squeezed(points, self._scales[member], self._maximised)
         return pareto.hypervolume(boxed, np.ones(boxed.shape[1]))
+
+
+def _scales(space: Space, base: Trial | None, member: str | None) -> tuple[float, ...]:
+    known = [Target(metric, member).value(base) if base is not None else None for metric in space.objectives]
+    return tuple(abs(value) if value else 1.0 for value in known)

@@ -21,8 +21,8 @@ class Task:
         key: hash of the canonical design.
         members: member of the scenario set -> raw scenario, each complete in itself.
         base_dir: folder that relative paths in the scenarios start from.
-        replications: simulations per member, on the workload's own seed and the ones that follow it; metrics are averaged. All
-            designs see the same seeds (common random numbers), so they differ by their own merit only.
+        replications: simulations per member, on the workload's own seed and the ones that follow it; metrics are
+            averaged. All designs see the same seeds (common random numbers), so they differ by their own merit only.
     """
 
     number: int
@@ -57,11 +57,11 @@ class Result:
 
 
 def evaluate(task: Task) -> Result:
-    """Simulate every member of the scenario set. Never raises for a design that fails: that is a failed result with its text.
+    """Simulate every member of the scenario set. Never raises for a design that fails: that is a failed result with its
+    text.
 
-    Traces and compiled engines are kept by `simcore` for the life of the process, so a second design on the same workload
-    pays for neither.
-    """
+    Traces and compiled engines are kept by `simcore` for the life of the process, so a second design on the same
+    workload pays for neither."""
     started, clock = time.time(), time.perf_counter()
     try:
         statics: MetricValues = {}

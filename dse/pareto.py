@@ -1,8 +1,8 @@
 """Pareto analysis: pure functions on arrays of shape (n, m), n points with m objectives, all minimised and finite.
 
-A point dominates another when it is no worse in every objective and better in one. Equal points do not dominate each other: both
-are non-dominated and share a rank. Hypervolume and sorting are moocore's (Kung et al. 1975; Guerreiro and Fonseca 2018).
-"""
+A point dominates another when it is no worse in every objective and better in one. Equal points do not dominate each
+other: both are non-dominated and share a rank. Hypervolume and sorting are moocore's (Kung et al. 1975; Guerreiro and
+Fonseca 2018)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ def non_dominated(values: ArrayLike) -> NDArray[np.bool_]:
     """
     points = _points(values)
     if points.shape[1] == 1:
-        return points[:, 0] == points.min(initial=np.inf)
-    mask: NDArray[np.bool_] = moocore.is_nondominated(points, keep_weakly=True)
-    return mask.astype(bool)
+        return np.asarray(points[:, 0] == points.min(initial=np.inf), dtype=np.bool_)
+    return np.asarray(moocore.is_nondominated(points, keep_weakly=True), dtype=np.bool_)
 
 
 def ranks(values: ArrayLike) -> NDArray[np.int64]:
@@ -76,16 +75,16 @@ def normalised(values: ArrayLike) -> Floats:
     if len(points) == 0:
         return points.copy()
     low, span = points.min(axis=0), np.ptp(points, axis=0)
-    return (points - low) / np.where(span > 0, span, 1.0)
+    return np.asarray((points - low) / np.where(span > 0, span, 1.0))
 
 
 def knee(values: ArrayLike) -> int:
     """Index of the knee of a front: the point that bulges furthest towards the ideal.
 
-    With each objective scaled to 0 .. 1 along the front, the ends of the front span the plane "objectives add up to 1"; the
-    knee lies furthest below it, so it is the point with the smallest sum (Das 1999, "On characterizing the knee of the
-    Pareto curve"). With two objectives, a step from the knee to either side buys less of one, measured in front widths, than it
-    costs of the other. Of equal sums the first.
+    With each objective scaled to 0 .. 1 along the front, the ends of the front span the plane "objectives add up to 1";
+    the knee lies furthest below it, so it is the point with the smallest sum (Das 1999, "On characterizing the knee of
+    the Pareto curve"). With two objectives, a step from the knee to either side buys less of one, measured in front
+    widths, than it costs of the other. Of equal sums the first.
 
     Raises:
         ValueError: no point.
@@ -96,23 +95,18 @@ def knee(values: ArrayLike) -> int:
     return int(np.argmin(np.round(points.sum(axis=1), 12)))
 
 
-def decade_scales(values: ArrayLike) -> tuple[float, ...]:
-    """Per objective the power of ten nearest to the median size of its values: a yardstick that few points fix for good.
-
-    Searches of the same space nearly always get the same yardstick, so their hypervolumes compare.
-    """
-    points = _points(values)
-    sizes = [np.abs(column[column != 0]) for column in points.T]
-    return tuple(10.0 ** float(np.round(np.median(np.log10(size)))) if len(size) else 1.0 for size in sizes)
-
-
 def squeezed(values: ArrayLike, scales: Sequence[float], maximised: Sequence[bool]) -> Floats:
     """Points mapped into the unit box, 0 best and 1 worst, whatever comes later.
 
-    A value v that is minimised becomes v / (v + scale); one that is maximised (given negated, like all values here)
-    becomes scale / (|v| + scale). Both rise with the minimised value and never reach 1, so a hypervolume with reference
-    (1, ..., 1) lies in 0 .. 1, never falls as points are added and grows with every new non-dominated point. Metrics are not
-    negative; should one be, it counts as 0.
+    A value v that is minimised becomes v / (v + scale); one that is maximised (given negated, like all values here) becomes
+    scale / (|v| + scale). Both rise with the minimised value and never reach 1, so a hypervolume with reference (1, ..., 1)
+    lies in 0 .. 1, never falls as points are added and grows with every new non-dominated point. Metrics are not negative;
+    should one be, it counts as 0.
+
+    Args:
+        values: (n, m).
+        scales: a size above 0 that is typical of each objective; it is mapped to 0.5.
+        maximised: which objectives are negated.
     """
     points = _points(values)
     scale, flip = np.asarray(scales, dtype=np.float64), np.asarray(maximised, dtype=bool)

@@ -26,7 +26,8 @@ class Settings:
         folder: of the study.
         sampler: how designs are chosen.
         seed: of the sampler.
-        batch_size: designs chosen together, before any of their results is known. Belongs to the study, not to the workers.
+        batch_size: designs chosen together, before any of their results is known. Belongs to the study, not to the
+            workers.
         trials: designs to evaluate in total.
         storage: URL of the Optuna storage without a password; None: the journal in the folder.
         backend: where designs are evaluated.
@@ -52,9 +53,8 @@ class Executor(Protocol):
     def run(self, tasks: Sequence[Task], stopping: Stopping) -> Iterator[Result]:
         """Yield the result of each task as it is finished, in any order.
 
-        Once `stopping()` is true no further task is begun; those under way are finished and yielded. A worker that dies is
-        replaced and its task tried once more; dying twice gives a failed result.
-        """
+        Once `stopping()` is true no further task is begun; those under way are finished and yielded. A worker that dies
+        is replaced and its task tried once more; dying twice gives a failed result."""
 
     def close(self) -> None:
         """Release every process; harmless when called twice."""

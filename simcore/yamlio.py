@@ -58,18 +58,15 @@ def loads_yaml(text: str, file: str = "<text>") -> Document:
     Raises:
         InputError: bad syntax, a duplicate key (both lines named), an alias, an anchor or a tag.
     """
-    loader = _Loader(text)
+    lines: dict[str, int] = {}
     try:
         _refuse_aliases(text, file)
-        node = loader.get_single_node()
-        lines: dict[str, int] = {}
+        node = yaml.compose(text, Loader=_Loader)
         data = None if node is None else _build(node, "", lines, file)
     except yaml.YAMLError as error:
         raise _syntax_error(error, text, file) from None
     except RecursionError:
         raise InputError("nested too deeply", file=file) from None
-    finally:
-        loader.dispose()
     return Document(data, file, lines)
 
 

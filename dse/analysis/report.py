@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dse.analysis import report_html
 from dse.analysis.report_data import Study, report_data
+from dse.analysis.report_words import summary
 from simcore.yamlio import dump_yaml
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def render(
     parts = {
         "title": escape(name),
         "description": f'<p class="lead">{escape(space.description)}</p>' if space.description else "",
+        "summary": f"<p>{escape(summary(space))}</p>",
         "headline": report_html.headline(study),
         "scenario": report_html.scenario(study),
         "fronts": report_html.front_sections(study),

@@ -101,7 +101,7 @@ def report_data(study: Study) -> dict[str, Any]:
         "trials": {
             "number": [t.number for t in drawn],
             "worst": [_worst(t, study.constraints) for t in drawn],
-            "missed": [[i for i, c in enumerate(study.constraints) if t.violations.get(c, 0) > 0] for t in drawn],
+            "misses": [[] if t.feasible else list(study.space.misses(t.metrics).values()) for t in drawn],
         },
         "views": [_view(study, front, position) for front in study.fronts],
         "tiers": _tiers(study),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dse.analysis.drivers import drivers
 from dse.analysis.front_table import constant_phrases
+from dse.analysis.infeasible import by_member, nearest, relaxation
 from dse.analysis.labels import INACTIVE, amount, heading, metric_label, value_text, word
 from dse.analysis.report_data import Study
 from dse.analysis.report_words import Fact, asked_facts, scenario_facts, searched_facts
@@ -18,8 +19,11 @@ from dse.analysis.view import Front
 
 if TYPE_CHECKING:
     from dse.trial import Trial
+    from simcore import Metric
 
 NEAREST = 8
+_Column = tuple[str, str, Sequence[str], Sequence[float | str | None]]
+"""Two heading lines, the cells as HTML, and what they are sorted by."""
 
 
 def headline(study: Study) -> str:
@@ -54,7 +58,7 @@ def front_sections(study: Study) -> str:
 def _front_section(study: Study, front: Front) -> str:
     title = "The front" if front.member is None else f"The front at {front.member}"
     if not front.designs:
-        return f"<section><h2>{escape(title)}</h2>{nearest(study, front)}</section>"
+        return f"<section><h2>{escape(title)}</h2>{nothing_feasible(study, front)}</section>"
     same = constant_phrases(front)
     note = f'<p class="note">Same in all: {escape(", ".join(same))}.</p>' if same else ""
     knee = '<p class="note">&#9733; knee: the design past which a step along the front buys least.</p>' if front.knee else ""
@@ -66,11 +70,8 @@ def _front_section(study: Study, front: Front) -> str:
 def front_table(study: Study, front: Front) -> str:
     """The front as a table that sorts by a click on a heading."""
     rows = front.designs
-    columns = [("design", "", [_number(t, front) for t in rows], [float(t.number) for t in rows])]
-    for metric in study.space.objectives:
-        scale = study.scale(metric)
-        values = [front.value(t, metric.key) for t in rows]
-        columns.append((metric_label(metric), scale.label, [scale.number(v) for v in values], values))
+    columns: list[_Column] = [("design", "", [_number(t, front) for t in rows], [float(t.number) for t in rows])]
+    columns += [_objective_column(study, front, metric, rows) for metric in study.space.objectives]
     for dimension in front.varying:
         points = [t.point.get(dimension.path) for t in rows]
         scale_or_none = study.dimension_scale(dimension)
@@ -85,6 +86,12 @@ def front_table(study: Study, front: Front) -> str:
     return _table(columns, [t.number for t in rows])
 
 
+def _objective_column(study: Study, front: Front, metric: Metric, rows: Sequence[Trial]) -> _Column:
+    scale = study.scale(metric)
+    values = [front.value(t, metric.key) for t in rows]
+    return metric_label(metric), scale.label, [scale.number(v) for v in values], values
+
+
 def _absent(trial: Trial, tier: str) -> bool:
     return amount(trial.point.get(f"tiers.{tier}.capacity", 1)) == 0
 
@@ -94,43 +101,39 @@ def _number(trial: Trial, front: Front) -> str:
     return f"{trial.number}{star}"
 
 
-_Column = tuple[str, str, Sequence[str], Sequence[float | str | None]]
-
-
 def _table(columns: Sequence[_Column], numbers: Sequence[int]) -> str:
     heads = "".join(
-        f'<th scope="col"><button type="button">{escape(head)}<small>{escape(sub)}</small></button></th>'
-        for head, sub, _, _ in columns
+        f'<th scope="col"{_kind(keys)}><button type="button">{escape(head)}<small>{escape(sub)}</small></button></th>'
+        for head, sub, _, keys in columns
     )
     body = []
     for i, number in enumerate(numbers):
         cells = []
         for _, _, texts, keys in columns:
-            kind = ' class="word"' if isinstance(keys[i], str) else ""
             key = "" if keys[i] is None else escape(str(keys[i]))
-            cells.append(f'<td{kind} data-key="{key}">{texts[i]}</td>')
+            cells.append(f'<td{_kind(keys)} data-key="{key}">{texts[i]}</td>')
         body.append(f'<tr data-design="{number}">{"".join(cells)}</tr>')
     return (
         f'<div class="wide"><table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
     )
 
 
-def nearest(study: Study, front: Front) -> str:
-    """When nothing is feasible: the designs that miss by least, and by how much."""
-    if not study.complete:
-        return "<p>No design could be evaluated; see the failures below.</p>"
-    ranked = sorted(study.complete, key=lambda t: (max(t.violations.values(), default=0.0), t.number))[:NEAREST]
-    columns: list[_Column] = [("design", "", [str(t.number) for t in ranked], [float(t.number) for t in ranked])]
-    for metric in study.space.objectives:
-        scale = study.scale(metric)
-        values = [front.value(t, metric.key) for t in ranked]
-        columns.append((metric_label(metric), scale.label, [scale.number(v) for v in values], values))
-    for text in study.constraints:
-        excess = [t.violations.get(text, 0.0) for t in ranked]
-        if any(e > 0 for e in excess):
-            cells = [f"+{100 * e:.3g} %" if e > 0 else "holds" for e in excess]
-            columns.append((text, "excess", cells, excess))
-    return f"<p>No design meets every constraint. Nearest:</p>{_table(columns, [t.number for t in ranked])}"
+def _kind(keys: Sequence[float | str | None]) -> str:
+    return ' class="word"' if any(isinstance(key, str) for key in keys) else ""
+
+
+def nothing_feasible(study: Study, front: Front) -> str:
+    """The designs that miss by least and how, and what would admit one."""
+    rows = nearest(study.trials, NEAREST)
+    if not rows:
+        return "<p>No design could be evaluated; the failures above say why.</p>"
+    columns: list[_Column] = [("design", "", [str(t.number) for t in rows], [float(t.number) for t in rows])]
+    columns += [_objective_column(study, front, metric, rows) for metric in study.space.objectives]
+    said = [escape("; ".join(study.space.misses(t.metrics).values())) for t in rows]
+    columns.append(("misses by", "", said, said))
+    remedies = [relaxation(study.space, study.trials), by_member(study.space, study.trials)]
+    text = "".join(f"<p>{escape(remedy)}</p>" for remedy in remedies if remedy)
+    return f"<p>No design meets every constraint. Nearest:</p>{_table(columns, [t.number for t in rows])}{text}"
 
 
 def misses(study: Study) -> str:
@@ -144,9 +147,7 @@ def misses(study: Study) -> str:
     if failed:
         rows = [f"<li>{count} x {escape(text)}</li>" for text, count in failed.most_common(20)]
         total = sum(failed.values())
-        parts.append(
-            f"<details><summary>{total} failed, {len(failed)} kinds of failure</summary><ul>{''.join(rows)}</ul></details>"
-        )
+        parts.append(f"<details><summary>{total} failed: why</summary><ul>{''.join(rows)}</ul></details>")
     return "".join(parts)
 
 

@@ -1,7 +1,8 @@
-"""The next batch of designs: a sampler is asked, and what it repeats or may not propose is replaced. No design comes twice.
+"""The next batch of designs: a sampler is asked, and what it repeats or may not propose is replaced. No design comes
+twice.
 
-Everything here is a function of the seed and the told trials alone, so a search that was killed goes on with the same designs.
-"""
+Everything here is a function of the seed and the told trials alone, so a search that was killed goes on with the same
+designs."""
 
 from __future__ import annotations
 
@@ -124,7 +125,8 @@ class Asker:
         self._told = len(self._sheet)
 
     def ask(self, count: int) -> list[Asked]:
-        """Up to `count` designs that were never told nor asked. Fewer only if the space has no more; `exhausted` then says so.
+        """Up to `count` designs that were never told nor asked. Fewer only if the space has no more; `exhausted` then
+        says so.
 
         Raises:
             InputError: the sampler cannot search this space, or no design satisfies the constraints on paths.
@@ -242,7 +244,7 @@ def new_study(space: Space, sheet: Sheet) -> optuna.Study:
 def sampler_error(sampler: samplers.Sampler, error: Exception) -> SimcoreError:
     """What a failing sampler means to the user."""
     if isinstance(error, ImportError):
-        missing = f"pip install {error.name}" if error.name else "install what it names"
+        missing = f"install it: pip install {error.name}" if error.name else "install what it names"
         return InputError(f"sampler {sampler.name} needs a package that is not installed ({error})", hint=missing)
     message = " ".join(str(error).split())
     if sampler.foreign:

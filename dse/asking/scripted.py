@@ -1,4 +1,4 @@
-"""A trial that is told what to suggest: draws, changes and enumerates designs through a space's own `suggest`, without Optuna."""
+"""A trial that is told what to suggest: draws, changes and enumerates designs through a space's own `suggest`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The Optuna storage that samplers ask on: the told trials, and behind them the trials asked in the batch under way.
 
-Optuna's own storages cannot drop or correct a trial, so a proposal that is replaced would stay behind as a trial of its own. Here
-the asked ones can be taken back. Holds one study; trial ids are trial numbers. Nothing is kept on disk.
-"""
+Optuna's own storages cannot drop or correct a trial, so a proposal that is replaced would stay behind as a trial of its
+own. Here the asked ones can be taken back. Holds one study; trial ids are trial numbers. Nothing is kept on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Evaluation in worker processes of this machine, started once and kept, so that each compiles and loads its traces once.
+"""Evaluation in worker processes of this machine, started once and kept, so that each compiles and loads its traces
+once.
 
 Workers are spawned, not forked: a fork of a process with threads (trackers, BLAS) may deadlock.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, Literal
 
 from dse.objective import Result, Task, error_text
 from dse.seams import Evaluate, Stopping
@@ -24,6 +25,7 @@ from simcore.errors import SimcoreError
 POLL_S = 0.2
 """How often a request to stop is looked for while workers are busy."""
 TRIES = 2
+FALSE_STARTS = 3
 _PR_SET_PDEATHSIG = 1
 
 
@@ -47,6 +49,7 @@ class ProcessExecutor:
         self._evaluate, self._count = evaluate, workers
         self._context = get_context("spawn")
         self._workers: list[_Worker] = []
+        self._false_starts = 0
 
     def run(self, tasks: Sequence[Task], stopping: Stopping) -> Iterator[Result]:
         left = list(reversed(tasks))
@@ -59,16 +62,18 @@ class ProcessExecutor:
                 return
             for pipe in wait([worker.pipe for worker in busy], POLL_S):
                 worker = next(w for w in busy if w.pipe is pipe)
-                task, result = worker.task, self._receive(worker)
+                task, message = worker.task, self._receive(worker)
                 assert task is not None
-                if result is not None:
-                    yield result
-                elif worker.pipe.closed:
-                    tries[task.number] += 1
+                if isinstance(message, Result):
+                    yield message
+                elif message == "died":
+                    tries[task.number] += worker.ready
                     if tries[task.number] < TRIES:
                         left.append(task)
                     else:
-                        yield Result(task.number, task.key, "failed", error=f"WorkerDied: {_how(worker.process)}, {TRIES} times")
+                        yield Result(
+                            task.number, task.key, "failed", error=f"WorkerDied: {_how(worker.process)}, {TRIES} times"
+                        )
 
     def _hand_out(self, left: list[Task]) -> None:
         while left:
@@ -83,31 +88,41 @@ class ProcessExecutor:
 
     def _started(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(self._evaluate, theirs, os.getpid()), name="dse worker", daemon=True)
+        process = self._context.Process(
+            target=_work, args=(self._evaluate, theirs, os.getpid()), name="dse worker", daemon=True
+        )
         process.start()
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
         return worker
 
-    def _receive(self, worker: _Worker) -> Result | None:
-        """The worker's next message; None if it only reported ready, or has died: then its pipe is closed and it is let go."""
+    def _receive(self, worker: _Worker) -> Result | Literal["ready", "died"]:
+        """What the worker has to say. One that died is let go.
+
+        Raises:
+            SimcoreError: worker after worker dies before it is ready.
+        """
         try:
             message: Any = worker.pipe.recv()
         except (EOFError, OSError):
-            worker.pipe.close()
-            worker.process.join(5)
-            self._workers.remove(worker)
-            if not worker.ready:
-                self.close()
-                raise SimcoreError(f"a worker process could not start ({_how(worker.process)})") from None
-            return None
+            self._let_go(worker)
+            return "died"
         if message is None:
-            worker.ready = True
-            return None
+            worker.ready, self._false_starts = True, 0
+            return "ready"
         worker.task = None
         assert isinstance(message, Result)
         return message
+
+    def _let_go(self, worker: _Worker) -> None:
+        worker.pipe.close()
+        worker.process.kill()
+        worker.process.join()
+        self._workers.remove(worker)
+        self._false_starts += not worker.ready
+        if self._false_starts >= FALSE_STARTS:
+            raise SimcoreError(f"worker processes cannot start: {_how(worker.process)}")
 
     def close(self) -> None:
         for worker in self._workers:
@@ -128,8 +143,7 @@ def _how(process: SpawnProcess) -> str:
 
 def _work(evaluate: Evaluate, pipe: Connection, parent: int) -> None:
     """A worker's life: evaluate what comes, until the pipe closes. Stopping is the parent's business, also by Ctrl-C."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with(parent)
     with suppress(EOFError, OSError):
         pipe.send(None)

@@ -1,9 +1,8 @@
 """Every combination of values once, in an order that looks random and depends on the seed only.
 
-The grid is never built: cell i of a pseudo-random permutation of 0 .. n-1 is computed, so a search over 10^12 combinations starts at
-once and any first part of it is an even sample. Combinations that are the same design (dimensions that are inactive together) or
-break a constraint on paths are passed over.
-"""
+The grid is never built: cell i of a pseudo-random permutation of 0 .. n-1 is computed, so a search over 10^12
+combinations starts at once and any first part of it is an even sample. Combinations that are the same design
+(dimensions that are inactive together) or break a constraint on paths are passed over."""
 
 from __future__ import annotations
 

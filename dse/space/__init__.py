@@ -21,8 +21,8 @@ The grammar:
     budget: {trials: 200, seed: 0}
     replications: 1                  # workload seeds per design
 
-Whole numbers at both ends of a range without a step mean whole numbers between them. Fields of a tier of capacity 0 are inactive
-by themselves; an inactive path keeps the value of the base. Expressions: `dse.space.expressions`.
+Whole numbers at both ends of a range without a step mean the whole numbers between them. Fields of a tier of capacity 0 are
+inactive by themselves; an inactive path keeps the value of the base. Expressions: `dse.space.expressions`.
 """
 
 from dse.space.constraints import Constraint

@@ -197,9 +197,7 @@ class _Probe:
     def influential(self, metric: str) -> list[Dimension]:
         """The dimensions that move the metric, one at a time from the base."""
         base = self.values(metric, {})
-        return [
-            d for d in self.space.dimensions if any(self.values(metric, {d.path: v}) not in (base, []) for v in d.ends())
-        ]
+        return [d for d in self.space.dimensions if any(self.values(metric, {d.path: v}) not in (base, []) for v in d.ends())]
 
     def combinations(self, dimensions: Sequence[Dimension]) -> Iterator[Point]:
         """Every combination of their ends or choices that can occur, up to COMBINATIONS."""

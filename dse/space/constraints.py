@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import simcore
-from dse.space.binding import Bound, Lookup, Scope, bind
+from dse.space.binding import Scope, bind
+from dse.space.bound import Bound, Lookup
 from dse.space.expressions import parse
 from dse.space.foreign import flow
 from simcore.errors import InputError, did_you_mean
@@ -136,8 +137,11 @@ def read_objectives(raw: Any, tiers: tuple[str, ...]) -> tuple[Metric, ...]:
         InputError: not a list of metric names, unknown, twice, or with a direction of its own.
     """
     if not isinstance(raw, list) or not raw:
-        hint = f"write objectives: [{flow(raw)}]" if isinstance(raw, str) else "for example objectives: [ttft_p99, hbm_cost_usd]"
-        raise InputError("must be a list of at least one metric", path="objectives", value="[]" if raw == [] else raw, hint=hint)
+        hint = "for example objectives: [ttft_p99, hbm_cost_usd]"
+        if isinstance(raw, str):
+            hint = f"write objectives: [{raw}]"
+        value = "[]" if raw == [] else raw
+        raise InputError("must be a list of at least one metric", path="objectives", value=value, hint=hint)
     found: list[Metric] = []
     for i, name in enumerate(raw):
         metric = _objective(name, f"objectives[{i}]", tiers)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dse.space.binding import Bound
+from dse.space.bound import Bound
 from dse.space.expressions import number_text
 from simcore.units import MIB, exact_bytes, parse_quantity
 
@@ -205,5 +205,3 @@ def choice_label(choice: Any) -> str:
     if isinstance(choice, str):
         return choice
     return json.dumps(choice, sort_keys=False, separators=(",", ":"))
-
-

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.space.binding import dimension_of
 from dse.space.dimension import Dimension
 from dse.space.expressions import number_text
 from dse.space.foreign import flow, is_foreign, right_line
+from dse.space.quantities import dimension_of
 from simcore.errors import InputError, did_you_mean
 from simcore.units import EXAMPLES, exact_bytes, parse_quantity
 
@@ -35,9 +35,7 @@ class Domain:
 
     def dimension(self, path: str, targets: tuple[str, ...]) -> Dimension:
         """The dimension of these targets, without its condition."""
-        return Dimension(
-            path, targets, self.choices, self.low, self.high, self.step, self.unit, self.log, display=self.display
-        )
+        return Dimension(path, targets, self.choices, self.low, self.high, self.step, self.unit, self.log, display=self.display)
 
 
 def read_domain(path: str, raw: Any) -> Domain:

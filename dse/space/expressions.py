@@ -91,7 +91,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Expression:
-    """Alternatives joined by `or`, each a tuple of comparisons joined by `and`. Printing it gives text that parses back equal."""
+    """Alternatives joined by `or`, each a tuple of comparisons joined by `and`. Its text parses back equal."""
 
     alternatives: tuple[tuple[Comparison, ...], ...]
 

@@ -46,11 +46,11 @@ def _from_call(text: str) -> str | None:
         return None
     name = match["name"]
     positional, named = _arguments(match["arguments"])
-    if name.startswith("suggest_") and positional and isinstance(positional[0], str):
-        positional = positional[1:]
     if name in _CHOOSERS:
-        values = positional[0] if len(positional) == 1 and isinstance(positional[0], list) else positional
+        values = next((part for part in positional if isinstance(part, list)), positional)
         return flow(values) if values else None
+    if positional and _is_label(positional[0]):
+        positional = positional[1:]
     fields: dict[str, Any] = dict(zip(("low", "high", "step"), positional, strict=False))
     fields.update(named)
     if "log" in name:
@@ -58,6 +58,11 @@ def _from_call(text: str) -> str | None:
     if name in _INTEGERS and "step" not in fields:
         fields["step"] = 1
     return _from_mapping(fields)
+
+
+def _is_label(value: Any) -> bool:
+    """Whether a first argument is the parameter's own name, as Optuna and Hyperopt take it."""
+    return isinstance(value, str) and not value[:1].isdigit()
 
 
 def _arguments(text: str) -> tuple[list[Any], dict[str, Any]]:

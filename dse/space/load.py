@@ -10,8 +10,9 @@ from typing import Any
 
 import simcore
 from dse.space import checks, paths
-from dse.space.activity import decision_order, refuse_overlaps
-from dse.space.binding import Bound, bind
+from dse.space.activity import decision_order, refuse_overlaps, vanishing
+from dse.space.binding import bind
+from dse.space.bound import Bound
 from dse.space.constraints import Constraint, built_in, constraint, read_constraints, read_objectives
 from dse.space.dimension import Dimension
 from dse.space.domains import read_domain
@@ -96,7 +97,7 @@ class _Reader:
         tiers = tuple(base["tiers"]) if isinstance(base.get("tiers"), Mapping) else ()
         names = Names(dimensions, fixed, {**defaults, **base}, tiers)
         dimensions = self._conditions(dimensions, found, names, set(taken))
-        decision_order(dimensions)
+        decision_order(dimensions, vanishing(dimensions, fixed))
         allow_saturated = _flag(data, "allow_saturated")
         constraints = read_constraints(data.get("constraints"), names)
         trials, seed = _budget(data.get("budget"))
@@ -195,7 +196,9 @@ class _Reader:
             self.places |= {d.path: f"{where}.choices" if long_form else where for d in made}
         return tuple(dimensions)
 
-    def _conditions(self, dimensions: Sequence[Dimension], found: Found, names: Names, varied: set[str]) -> tuple[Dimension, ...]:
+    def _conditions(
+        self, dimensions: Sequence[Dimension], found: Found, names: Names, varied: set[str]
+    ) -> tuple[Dimension, ...]:
         """The dimensions with their `when` bound, stars standing for the same match."""
         bound: dict[str, Bound] = {}
         for pattern, matched in found.items():
@@ -263,7 +266,8 @@ def _top_level(data: Any, given: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise InputError("must be a mapping with scenario, search and objectives", value=data)
     if "scenario" not in data and "family" in data:
-        raise InputError("this is a scenario, not a space", hint=f"run: dse simulate {given}; a space has scenario: and search:")
+        hint = f"run: dse simulate {given}; a space has scenario: and search:"
+        raise InputError("this is a scenario, not a space", hint=hint)
     if "members" in data and "search" not in data:
         raise InputError("this is one design with its scenario set, not a space", hint=f"run: dse simulate {given}")
     for key in data:
@@ -296,5 +300,3 @@ def _budget(raw: Any) -> tuple[int, int]:
         if key not in ("trials", "seed"):
             raise InputError("unknown key", path=f"budget.{key}", hint=did_you_mean(str(key), ("trials", "seed")))
     return _count(raw, "trials", TRIALS, 1, "budget."), _count(raw, "seed", 0, 0, "budget.")
-
-

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import dse
 from simcore.errors import InputError, did_you_mean
 
 _ENDINGS = ("", ".yaml", ".yml")
@@ -12,7 +11,7 @@ _ENDINGS = ("", ".yaml", ".yml")
 
 def packaged_folder() -> Path:
     """The folder of packaged spaces: inside the installed package, or `search_spaces/` of a checkout."""
-    package = Path(dse.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     inside = package / "_spaces"
     return inside if inside.is_dir() else package.parent / "search_spaces"
 

@@ -132,7 +132,8 @@ def _named(raw: Any, base: Mapping[str, Any], combine: str) -> tuple[Member, ...
         if not _NAME.fullmatch(str(name)):
             raise InputError("a member's name is letters, digits, blanks and , . _ = + / -", path=here, value=str(name))
         if not isinstance(fields, Mapping):
-            raise InputError("must be a mapping of paths", path=here, value=fields, hint="for example {workload.request_rate: 8}")
+            hint = "for example {workload.request_rate: 8}"
+            raise InputError("must be a mapping of paths", path=here, value=fields, hint=hint)
         overrides: dict[str, Any] = {}
         places: dict[str, str] = {}
         for path, value in fields.items():

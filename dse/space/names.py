@@ -7,9 +7,10 @@ from typing import Any
 
 import simcore
 from dse.space import paths
-from dse.space.binding import Symbol, dimension_of
+from dse.space.bound import Symbol
 from dse.space.dimension import Dimension, choice_label
 from dse.space.members import Member
+from dse.space.quantities import dimension_of
 from simcore.errors import MISSING, InputError
 
 

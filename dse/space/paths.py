@@ -55,9 +55,7 @@ def matches(data: Any, pattern: str) -> list[tuple[str, tuple[str, ...]]]:
             found = [(f"{path}.{segment}" if path else segment, keys) for path, keys in found]
             continue
         found = [
-            (f"{path}.{key}" if path else str(key), (*keys, str(key)))
-            for path, keys in found
-            for key in _keys(data, path)
+            (f"{path}.{key}" if path else str(key), (*keys, str(key))) for path, keys in found for key in _keys(data, path)
         ]
         if not found:
             raise _no_match(data, pattern)
@@ -87,7 +85,8 @@ def check_path(path: Any) -> str:
     if not isinstance(path, str) or not path or any(not segment for segment in path.split(".")):
         raise InputError("must be a dotted path in the scenario", value=path, hint="for example tiers.hbm.capacity")
     if path.partition(".")[0] == "scenario":
-        raise InputError("paths start inside scenario", path=path, hint=f"write {path.partition('.')[2] or 'tiers.hbm.capacity'}")
+        inside = path.partition(".")[2] or "tiers.hbm.capacity"
+        raise InputError("paths start inside scenario", path=path, hint=f"write {inside}")
     for segment in path.split("."):
         if "*" in segment and segment != "*":
             raise InputError("* stands for a whole key", path=path, hint=f"write {path.replace(segment, '*')}")

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import simcore
 from dse.space import activity, paths
-from dse.space.binding import Lookup, Value, base_value
+from dse.space.bound import Lookup, Value
 from dse.space.constraints import Constraint
 from dse.space.dimension import Dimension
 from dse.space.members import Combine, Member, combined
+from dse.space.quantities import base_value
+from dse.space.resolved import identity, resolved
 from simcore.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,18 +79,16 @@ class Space:
 
     @cached_property
     def _order(self) -> tuple[int, ...]:
-        return activity.decision_order(self.dimensions)
+        return activity.decision_order(self.dimensions, self._needed)
+
+    @cached_property
+    def _needed(self) -> dict[str, tuple[str, ...]]:
+        return activity.vanishing(self.dimensions, self.fixed)
 
     @cached_property
     def _owner(self) -> dict[str, str]:
         """Every searched name -> the path of its dimension."""
         return {name: d.path for d in self.dimensions for name in (d.path, *d.targets)}
-
-    @cached_property
-    def _capacities(self) -> dict[str, tuple[str, ...]]:
-        """Dimension -> the capacities of which one must not be 0; empty when some target is outside any tier."""
-        found = {d.path: [activity.capacity_path(t) for t in d.targets] for d in self.dimensions}
-        return {path: () if None in needed else tuple(p for p in needed if p) for path, needed in found.items()}
 
     def lookup(self, point: Mapping[str, Any], member: int = 0) -> Lookup:
         """Path -> value in base units, as the scenario of this design and member has it; None when unknown."""
@@ -102,7 +102,7 @@ class Space:
 
     def is_active(self, dimension: Dimension, point: Mapping[str, Any]) -> bool:
         """Whether the dimension counts, given the values of those that decide about it."""
-        capacities = self._capacities[dimension.path]
+        capacities = self._needed[dimension.path]
         members = range(len(self.members))
         if capacities and not any(self.lookup(point, m)(path) != 0 for m in members for path in capacities):
             return False
@@ -160,22 +160,11 @@ class Space:
         named = {path for constraint in self.path_constraints for path in constraint.paths}
         indices: set[int] = set()
         for index, dimension in enumerate(self.dimensions):
-            conditional = dimension.when is not None or self._may_vanish(dimension)
-            if conditional:
-                indices |= {index, *activity.parents(dimension, self.dimensions)}
+            if dimension.when is not None or self._needed[dimension.path]:
+                indices |= {index, *activity.parents(dimension, self.dimensions, self._needed)}
             if named & {dimension.path, *dimension.targets}:
                 indices.add(index)
         return replace(self, dimensions=tuple(d for i, d in enumerate(self.dimensions) if i in indices))
-
-    def _may_vanish(self, dimension: Dimension) -> bool:
-        """Whether the tiers it belongs to can all have capacity 0."""
-        capacities = self._capacities[dimension.path]
-        return bool(capacities) and all(self._may_be_zero(path) for path in capacities)
-
-    def _may_be_zero(self, path: str) -> bool:
-        owner = next((d for d in self.dimensions if path in (d.path, *d.targets)), None)
-        values = owner.ends() if owner is not None else [fixed.get(path) for fixed in self.fixed]
-        return any(base_value(value) == 0 for value in values)
 
     def enumerate(self) -> Iterator[Point]:
         """Every distinct design that satisfies the constraints on paths, in the order of the choices.
@@ -308,15 +297,11 @@ class Space:
 
     def resolved(self) -> dict[str, Any]:
         """Everything needed to reproduce the search, as plain YAML data; loads back to a space of the same `sha256`."""
-        from dse.space.resolved import resolved
-
         return resolved(self)
 
     @cached_property
     def sha256(self) -> str:
-        """Identifies the space by what decides its trials: the content of its files counts, its name and number of trials do not."""
-        from dse.space.resolved import identity
-
+        """Identifies the space by what decides its trials: the content of files counts; name and number of trials do not."""
         return identity(self.resolved())
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dse.space import check_name
 from simcore.errors import InputError, SimcoreError, did_you_mean
 
 STUDIES = Path("studies")
 SETTINGS, SPACE, FRONT, TRIALS, DESIGNS = "study.json", "space.yaml", "front.csv", "trials.parquet", "designs"
-_NAME = re.compile(r"[\w][\w .+@=-]{0,99}")
+_REQUIRED = {"name", "space_sha256", "sampler", "seed", "batch_size", "trials", "storage"}
+
+
+INTACT = "All that was stored before is intact; --resume goes on from it"
 
 
 class StorageError(SimcoreError):
@@ -27,10 +30,7 @@ def study_folder(name: str, root: Path = STUDIES) -> Path:
     Raises:
         InputError: the name is not one plain folder name.
     """
-    if not _NAME.fullmatch(name) or name.endswith((".", " ")):
-        hint = "letters, digits and _ . - + = @ in between, for example --study kv_cxl_2"
-        raise InputError("a study name must be one plain folder name", path="--study", value=name, hint=hint)
-    return root / name
+    return root / check_name(name, "--study")
 
 
 def find_study(name_or_path: str | Path, root: Path = STUDIES) -> Path:
@@ -60,7 +60,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise StorageError(f"cannot write {path}: {reason}. All that was stored before is intact; --resume goes on from it") from error
+        raise StorageError(f"cannot write {path}: {reason}. {INTACT}") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -109,7 +109,7 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise InputError(f"is damaged: {error}", file=str(path), hint="restore it, or use another --study NAME") from None
-    missing = {"name", "space_sha256", "sampler", "seed", "batch_size", "storage"} - set(data if isinstance(data, dict) else ())
+    missing = _REQUIRED - set(data if isinstance(data, dict) else ())
     if missing:
         rule = f"is damaged: {', '.join(sorted(missing))} missing"
         raise InputError(rule, file=str(path), hint="restore it, or use another --study NAME")

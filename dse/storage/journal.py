@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from optuna.trial import FrozenTrial
 
 from dse.asking.asker import quiet
 from dse.front import targets
-from dse.storage.folder import StorageError, complete_lines, writing
+from dse.storage.folder import INTACT, StorageError, complete_lines, writing
 from simcore.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ class Journal:
         folder: of the study.
         name: of the Optuna study.
         url: of an Optuna storage; None: the journal in the folder.
-        driving: whether this process holds the study's lock, so that what a killed one left behind is cleared away. Without
-            it nothing is written.
+        driving: whether this process holds the study's lock, so that what a killed one left behind is cleared away.
+            Without it nothing is written.
 
     Raises:
         InputError: the journal is damaged, or the storage cannot be opened.
@@ -104,28 +103,24 @@ class Journal:
         if study is None:
             raise InputError(f"has no study {self._name}", file=self.where, hint=START_OVER)
         try:
-            return study.get_trials(deepcopy=False)
+            return list(study.get_trials(deepcopy=False))
         except Exception as error:
             raise self._damaged(error) from None
 
-    def append(self, trials: Sequence[FrozenTrial]) -> None:
-        """Add finished trials, in order.
+    def append(self, trial: FrozenTrial) -> None:
+        """Add a finished trial.
 
         Raises:
-            StorageError: not all could be stored; what was stored before is intact.
+            StorageError: it could not be stored; what was stored before is intact.
         """
         study = self.study
         assert study is not None
-        with quiet():
-            for trial in trials:
-                try:
-                    study.add_trial(trial)
-                except Exception as error:
-                    self._after_failure()
-                    raise StorageError(
-                        f"cannot store a trial in {self.where}: {_reason(error)}."
-                        " All that was stored before is intact; --resume goes on from it"
-                    ) from error
+        try:
+            with quiet():
+                study.add_trial(trial)
+        except Exception as error:
+            self._after_failure()
+            raise StorageError(f"cannot store a trial in {self.where}: {_reason(error)}. {INTACT}") from error
 
     def _after_failure(self) -> None:
         if not self._url:
@@ -150,7 +145,8 @@ def open_url(url: str) -> BaseStorage:
     except ImportError as error:
         wants_postgres = url.startswith("postgres")
         hint = "pip install 'cache-dse[postgres]'" if wants_postgres else "install the driver it names"
-        raise InputError(f"its database driver is not installed ({_reason(error)})", path="--storage", value=shown, hint=hint) from None
+        rule = f"its database driver is not installed ({_reason(error)})"
+        raise InputError(rule, path="--storage", value=shown, hint=hint) from None
     except Exception as error:
         hint = "for example sqlite:///studies.db or postgresql://user@host/database; a password can come from PGPASSWORD"
         raise InputError(f"cannot be opened: {_reason(error)}", path="--storage", value=shown, hint=hint) from None

@@ -16,7 +16,8 @@ LOCK = ".driver.lock"
 
 
 class DriverLock:
-    """Held while a search runs. The kernel releases it when the process ends, however it ends, so it never has to be removed.
+    """Held while a search runs. The kernel releases it when the process ends, however it ends, so it never has to be
+    removed.
 
     Args:
         folder: of the study; made if missing.

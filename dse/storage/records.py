@@ -17,20 +17,23 @@ from simcore.errors import InputError
 if TYPE_CHECKING:
     from dse.space import Space
 
+BASE = -1
 FAILED_EXCESS = 1.0
 """What a failed trial has as excess of every constraint: Optuna takes a trial without constraints for a feasible one."""
 
 
 def make_trial(space: Space, asked: Asked, result: Result) -> Trial:
     """The trial of an evaluated design. One that violates nothing and still has an unknown objective has failed."""
-    about: dict[str, Any] = {
-        "number": asked.number,
-        "point": dict(asked.proposal.point),
-        "key": asked.key,
-        "started_s": result.started_s,
-        "seconds": result.seconds,
-        "duplicates": asked.duplicates,
-    }
+    return _judged(space, result, number=asked.number, point=dict(asked.proposal.point), duplicates=asked.duplicates)
+
+
+def base_trial(space: Space, result: Result) -> Trial:
+    """The base scenario, number -1, as a trial to compare with; it is none of the study's."""
+    return _judged(space, result, number=BASE, point={})
+
+
+def _judged(space: Space, result: Result, **about: Any) -> Trial:
+    about |= {"key": result.key, "started_s": result.started_s, "seconds": result.seconds}
     if result.state == "failed":
         return Trial(state="failed", error=result.error, **about)
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import platform
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optuna.trial import FrozenTrial
 
+from dse.objective import Result
 from dse.seams import Settings
 from dse.storage.evaluations import Evaluations
 from dse.storage.folder import SETTINGS, SPACE, read_settings, write_settings, write_text
@@ -22,7 +23,7 @@ from simcore.yamlio import dump_yaml, load_yaml
 if TYPE_CHECKING:
     from dse.space import Space
 
-ID = "id"
+ID, BASE = "id", "base"
 SHOWN = 3
 """Differences between two spaces that a message names."""
 
@@ -35,10 +36,29 @@ class Store:
         journal: the stored trials.
         evaluations: the log of the batch under way.
         trials: what was stored when it was opened.
+        base: the evaluated base scenario; None: not evaluated yet.
     """
 
-    def __init__(self, settings: Settings, journal: Journal, evaluations: Evaluations, trials: list[FrozenTrial]) -> None:
-        self.settings, self.journal, self.evaluations, self.trials = settings, journal, evaluations, trials
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        evaluations: Evaluations,
+        trials: list[FrozenTrial],
+        base: Result | None = None,
+    ) -> None:
+        self.settings, self.journal, self.evaluations = settings, journal, evaluations
+        self.trials, self.base = trials, base
+
+    def keep_base(self, result: Result) -> None:
+        """Remember the evaluated base scenario.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        recorded = read_settings(self.settings.folder) or {}
+        write_settings(self.settings.folder, {**recorded, BASE: asdict(result)})
+        self.base = result
 
     def close(self) -> None:
         """Release files and connections."""
@@ -56,7 +76,8 @@ def open_store(space: Space, settings: Settings, url: str | None, resume: bool) 
         resume: whether stored trials may be gone on with.
 
     Raises:
-        InputError: trials are stored and `resume` is false; they belong to another space or other settings; a file is damaged.
+        InputError: trials are stored and `resume` is false; they belong to another space or other settings; a file is
+            damaged.
         StorageError: something cannot be written.
     """
     recorded = read_settings(settings.folder)
@@ -74,9 +95,9 @@ def open_store(space: Space, settings: Settings, url: str | None, resume: bool) 
         check_same(space, settings, recorded)
         if study is None:
             raise InputError(f"has lost the study {settings.name}", file=journal.where, hint=START_OVER)
-        if settings.trials > recorded.get("trials", 0):
+        if settings.trials > recorded["trials"]:
             write_settings(settings.folder, {**recorded, "trials": settings.trials})
-        return Store(replace(settings, resumed=True), journal, evaluations, trials)
+        return Store(replace(settings, resumed=True), journal, evaluations, trials, recorded_base(recorded))
     except BaseException:
         evaluations.close()
         raise
@@ -154,9 +175,9 @@ def check_same(space: Space, settings: Settings, recorded: Mapping[str, Any]) ->
             rule = f"the study was started with {name.replace('_', ' ')} {recorded[name]}"
             raise InputError(rule, file=folder, value=value, hint=f"leave it out to go on, or {other}")
     if recorded["storage"] != settings.storage:
-        where = recorded["storage"] or "the journal in its folder"
-        shown = settings.storage or "the journal in its folder"
-        raise InputError(f"the study is stored in {where}", file=folder, value=shown, hint=f"pass the same --storage, or {other}")
+        rule = f"the study is stored in {recorded['storage'] or JOURNAL}"
+        hint = f"pass the same --storage, or {other}"
+        raise InputError(rule, file=folder, value=settings.storage or JOURNAL, hint=hint)
 
 
 def _resolved(folder: Path) -> Any:
@@ -183,6 +204,11 @@ def _flat(data: Any, prefix: str = "") -> dict[str, str]:
     if isinstance(data, (list, tuple)):
         return {prefix: "[" + ", ".join(str(item) for item in data) + "]"}
     return {prefix: "null" if data is None else str(data)}
+
+
+def recorded_base(recorded: Mapping[str, Any]) -> Result | None:
+    """The evaluated base scenario of a study folder."""
+    return Result(**recorded[BASE]) if recorded.get(BASE) else None
 
 
 def recorded_url(recorded: Mapping[str, Any] | None, url: str | None) -> str | None:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,14 @@ from simcore.units import GIB, parse_quantity
 if TYPE_CHECKING:
     from dse.seams import Settings
     from dse.space import Space
+    from dse.study import Study
     from dse.trial import Trial
 
-EXPERIMENT_NOTE = """Every top-level run is one search of this space. Its curves *hypervolume*, *front_size* and *feasible_share*
-run over the designs evaluated; its artifacts hold the report, the front and every trial.
+EXPERIMENT_NOTE = """Every top-level run is one search of this space. Its curves *hypervolume*, *front_size* and
+*feasible_share* run over the designs evaluated; its artifacts hold the report, the front and every trial.
 
-The runs nested under it are the designs on its front, one run each, named after the design's number in the study. Capacities are
-numbers with the unit in the name (`tiers.hbm.capacity_gib`), and so are metrics (`ttft_p99_s`).
+The runs nested under it are the designs on its front, one run each, named after the design's number in the study.
+Capacities are numbers with the unit in the name (`tiers.hbm.capacity_gib`), and so are metrics (`ttft_p99_s`).
 To compare designs: tick them, *Compare*, then pick the axes."""
 MAX_KEY, MAX_VALUE = 250, 6000
 MAX_CHILDREN = 200
@@ -37,14 +38,32 @@ _SUFFIXES: dict[str, tuple[str, float]] = {
 
 
 @dataclass(frozen=True)
+class Step:
+    """One point of the parent run's curves. Its time is part of its identity: recorded twice, it is stored once."""
+
+    step: int
+    time_ms: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class ChildRun:
-    """One design of the front as it is recorded, with the times of its evaluation (Unix, ms)."""
+    """One design of the front as it is recorded, with the times of its evaluation (Unix, ms).
+
+    Args:
+        number: of the trial.
+        params: the design.
+        metrics: over the scenario set, or of each member with `combine: each`.
+        start_ms, end_ms: of the evaluation.
+        members: those whose fronts it is on; empty when there is one front for all.
+    """
 
     number: int
     params: Mapping[str, str]
     metrics: Mapping[str, float]
     start_ms: int
     end_ms: int
+    members: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -85,15 +104,51 @@ def _param(value: Any, dimension: str | None) -> tuple[str, str]:
     return suffix, f"{number / divisor:.10g}" if suffix else f"{number:.10g}"
 
 
-def child_run(space: Space, trial: Trial) -> ChildRun:
-    """A front design: combined metrics by exported key; with `combine: each` every member's as "member/key"."""
-    metrics = _finite(trial.combined)
-    if space.combine == "each" and len(trial.metrics) > 1:
-        for member, values in trial.metrics.items():
-            metrics.update({f"{key_name(member)}/{key}"[:MAX_KEY]: value for key, value in _finite(values).items()})
-    start = round(trial.started_s * 1000)
+def child_runs(study: Study) -> list[ChildRun]:
+    """The designs of the front, or of the members' fronts; at most `MAX_CHILDREN`."""
+    return [_child_run(study, trial) for trial in thinned(study.front)]
+
+
+def _child_run(study: Study, trial: Trial) -> ChildRun:
+    space = study.space
+    members = tuple(name for name, front in study.fronts.items() if name is not None and trial in front)
+    if members:
+        values = {metric_name(name, key): v for name, found in trial.metrics.items() for key, v in found.items()}
+    else:
+        values = dict(trial.combined)
     params = design_params(trial.point, {d.path: d.unit for d in space.dimensions})
-    return ChildRun(trial.number, params, metrics, start, start + max(1, round(trial.seconds * 1000)))
+    return ChildRun(trial.number, params, _finite(values), start_ms(trial), end_ms(trial), members)
+
+
+def metric_name(member: str | None, key: str) -> str:
+    """A metric's key in a child run; those of a member of the scenario set are grouped under its name."""
+    return key if member is None else f"{key_name(member)}/{key}"[:MAX_KEY]
+
+
+def start_ms(trial: Trial) -> int:
+    """When the evaluation of a design began."""
+    return round(trial.started_s * 1000)
+
+
+def end_ms(trial: Trial) -> int:
+    """When it ended: a millisecond later at least, since MLflow shows no shorter run."""
+    return max(start_ms(trial) + 1, round((trial.started_s + trial.seconds) * 1000))
+
+
+def step_of(trials: Sequence[Trial], step: int, feasible: int, hypervolume: float, front_size: int) -> Step:
+    """The point of the curves after `step` of `trials`, `feasible` of which are."""
+    values = {"hypervolume": hypervolume, "front_size": float(front_size), "feasible_share": feasible / step}
+    return Step(step, end_ms(trials[step - 1]), values)
+
+
+def steps_of(study: Study) -> list[Step]:
+    """Every point of the study's curves."""
+    result, feasible, seen = [], 0, 0
+    for step, hypervolume, front_size in study.history:
+        feasible += sum(t.feasible for t in study.trials[seen:step])
+        seen = step
+        result.append(step_of(study.trials, step, feasible, hypervolume, front_size))
+    return result
 
 
 def _finite(values: Mapping[str, float | None]) -> dict[str, float]:
@@ -125,11 +180,18 @@ def run_tags(space: Space, settings: Settings) -> dict[str, str]:
         STUDY_TAG: settings.name,
         "dse.budget_trials": str(settings.trials),
         "dse.backend": settings.backend,
-        "dse.version": version("cache-dse"),
+        "dse.version": _own_version(),
         "mlflow.source.name": f"dse search {Path(space.file).name}" if space.file else "dse search",
         "mlflow.source.type": "LOCAL",
         "mlflow.user": _user(),
     }
+
+
+def _own_version() -> str:
+    try:
+        return version("cache-dse")
+    except PackageNotFoundError:
+        return "0+source"
 
 
 def _user() -> str:
@@ -139,17 +201,19 @@ def _user() -> str:
         return "unknown"
 
 
-def search_note(space: Space, trials: Sequence[Trial], front: Sequence[Trial]) -> str:
+def search_note(study: Study) -> str:
     """The parent run's description, in Markdown."""
-    feasible = sum(t.feasible for t in trials)
-    failed = sum(t.state == "failed" for t in trials)
-    counts = f"{len(trials)} designs: {feasible} feasible, {len(trials) - feasible - failed} infeasible, {failed} failed"
+    space, counts = study.space, study.counts
+    infeasible = counts["complete"] - counts["feasible"]
     objectives = " against ".join(f"`{m.key}`" for m in space.objectives)
     lines = [space.description] if space.description else []
-    lines.append(f"{objectives}, {len(front)} on the front. {counts}.")
+    lines.append(
+        f"{objectives}: {len(study.front)} designs on the front. {len(study.trials)} evaluated, "
+        f"{counts['feasible']} feasible, {infeasible} infeasible, {counts['failed']} failed."
+    )
     if len(space.members) > 1:
         names = ", ".join(m.name for m in space.members)
         lines.append(f"Every design was tried on {names}; combined by: {space.combine}.")
-    if len(front) > MAX_CHILDREN:
+    if len(study.front) > MAX_CHILDREN:
         lines.append(f"{MAX_CHILDREN} of them are runs here, evenly along the front; all are in front.csv.")
     return "\n\n".join(lines)

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dse.tracking.links import front_filter
-from dse.tracking.mlflow_record import EXPERIMENT_NOTE, ChildRun
-from dse.tracking.mlflow_state import RunState, Step, forget_progress, write_state
+from dse.tracking.mlflow_record import EXPERIMENT_NOTE, ChildRun, Step
+from dse.tracking.mlflow_state import RunState, forget_progress, write_state
 from dse.tracking.mlflow_view import View
 from dse.tracking.writer import Beat
 
 T = TypeVar("T")
 TIMEOUT_S = 5
-PARENT_TAG, NOTE_TAG, KEY_TAG, DESIGN_TAG = "mlflow.parentRunId", "mlflow.note.content", "dse.key", "dse.design"
+PARENT_TAG, NOTE_TAG = "mlflow.parentRunId", "mlflow.note.content"
+KEY_TAG, DESIGN_TAG, MEMBERS_TAG = "dse.key", "dse.design", "dse.on_front_of"
 _LIMITS = {"metrics": 900, "params": 90, "steps": 250}
 _PAGE = 1000
 
@@ -111,9 +112,7 @@ class MlflowSink:
         run = self._find_run()
         if run is None:
             experiment = self._experiment(begin.experiment)
-            run = self._client.create_run(
-                experiment, begin.time_ms, {**begin.tags, KEY_TAG: self.state.key}, begin.run_name
-            )
+            run = self._client.create_run(experiment, begin.time_ms, {**begin.tags, KEY_TAG: self.state.key}, begin.run_name)
         run_id = run.info.run_id
         self._log_params(run_id, {k: v for k, v in begin.params.items() if k not in run.data.params})
         for name, value in begin.tags.items():
@@ -223,6 +222,8 @@ class MlflowSink:
             return str(run.info.run_id)
         if run is None:
             tags = {PARENT_TAG: parent, DESIGN_TAG: str(child.number)}
+            if child.members:
+                tags[MEMBERS_TAG] = ", ".join(child.members)
             run = self._client.create_run(self.state.experiment_id, child.start_ms, tags, child.name)
         run_id = str(run.info.run_id)
         self._log_params(run_id, {k: v for k, v in child.params.items() if k not in run.data.params})

@@ -1,21 +1,15 @@
-"""What a study remembers about its MLflow run: `mlflow.json` and the steps sent so far, both inside the study folder.
-
-The steps are appended before they are sent, so that a kill, or a server that was away, loses none of them: the next search
-that resumes the study sends what is missing.
-"""
+"""What a study remembers about its MLflow run: `mlflow.json` in its folder."""
 
 from __future__ import annotations
 
 import json
 import os
 import uuid
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 STATE_FILE = "mlflow.json"
-STEPS_FILE = "mlflow_steps.jsonl"
 LOCAL = "local"
 """Stands for the store beside the study folders, so that a folder tree that was moved or copied still finds its own."""
 
@@ -42,15 +36,6 @@ class RunState:
     children: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Step:
-    """One point of the parent run's curves. `time_ms` is part of its identity: sent twice, it is stored once."""
-
-    step: int
-    time_ms: int
-    values: Mapping[str, float]
-
-
 def new_state(store: str) -> RunState:
     """A state with a key of its own and no run yet."""
     return RunState(store, uuid.uuid4().hex)
@@ -72,28 +57,6 @@ def write_state(folder: Path, state: RunState) -> None:
     partial = target.with_suffix(".json.part")
     partial.write_text(json.dumps(asdict(state), indent=1) + "\n", encoding="utf-8")
     os.replace(partial, target)
-
-
-def read_steps(folder: Path) -> list[Step]:
-    """Every step of the study so far; a line cut off by a kill is left out."""
-    try:
-        lines = (folder / STEPS_FILE).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
-    steps = []
-    for line in lines:
-        try:
-            raw = json.loads(line)
-            steps.append(Step(int(raw["step"]), int(raw["time_ms"]), dict(raw["values"])))
-        except (ValueError, TypeError, KeyError):
-            continue
-    return steps
-
-
-def append_step(folder: Path, step: Step) -> None:
-    """Add one line to the steps."""
-    with (folder / STEPS_FILE).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(step)) + "\n")
 
 
 def forget_progress(state: RunState) -> RunState:

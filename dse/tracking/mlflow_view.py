@@ -1,7 +1,7 @@
 """A saved view of MLflow's run page: the front as a scatter plot, opened by a link.
 
-The format is no documented interface: it is what MLflow 3.17 itself stores when a user shares a view, as an experiment tag. Nothing
-may depend on it.
+The format is no documented interface: it is what MLflow 3.17 itself stores when a user shares a view, as an experiment
+tag. Nothing may depend on it.
 """
 
 from __future__ import annotations

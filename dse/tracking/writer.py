@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 E = TypeVar("E")
+Event = TypeVar("Event", contravariant=True)
 Beat = Callable[[], None]
 
 
-class Sink(Protocol[E]):
+class Sink(Protocol[Event]):
     """Where events go. Runs on the writer thread only."""
 
-    def write(self, events: Sequence[E], beat: Beat) -> int:
+    def write(self, events: Sequence[Event], beat: Beat) -> int:
         """Record some of the first `events`, in order; how many are done. `beat` tells of progress within a long one.
 
         Must be idempotent: what failed half-way is handed over again.

@@ -8,14 +8,17 @@ import numpy as np
 
 from simcore.errors import InputError
 from simcore.families._kv_scenario import Scenario
-from simcore.families._kv_static import sizes, static_metrics, tier_blocks
+from simcore.families._kv_static import static_metrics
 from simcore.outcome import LinkOutcome, Outcome, TierOutcome
+from simcore.roofline.constants import find_constants
+from simcore.roofline.memory import pool, tier_block_bytes
 from simcore.roofline.step_time import step_costs
-from simcore.roofline.transfer import host_link_bytes_per_s, seconds_per_block
+from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_seconds_per_block
 from simcore.serving.engine import serve
 from simcore.serving.setup import ServingResult, ServingSetup, StoreSetup
 from simcore.traces.reuse import ideal_hit, reuse_unit
 from simcore.traces.trace import Trace
+from simcore.units import exact_bytes
 from simcore.workloads.resolve import build_trace
 
 
@@ -72,36 +75,36 @@ def partial_block(scenario: Scenario, trace: Trace) -> bool:
 
 
 def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
-    """Everything the serving engine needs, in blocks and seconds."""
-    engine, size = scenario.engine, sizes(scenario)
+    """Everything the serving engine needs, in blocks and seconds.
+
+    Raises:
+        InputError: the HBM pool or a tier does not hold a single block.
+    """
+    engine, gpu = scenario.engine, scenario.gpu
+    constants = find_constants(gpu, engine.family)
+    held = pool(scenario.model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)
     unit = reuse_unit(engine.block_size, trace.granule_tokens)
-    pages = size.pool_pages
-    if pages < 1:
-        raise InputError("holds no block of KV cache", path="tiers.hbm.capacity", value=scenario.hbm.capacity_bytes)
-    costs = step_costs(
-        scenario.model,
-        scenario.gpu,
-        scenario.kv_format,
-        scenario.weights,
-        engine,
-    )
-    copies = unit // engine.block_size * copies_per_block(scenario)
-    block_bytes = unit * size.token_bytes
-    host = scenario.gpu.count * host_link_bytes_per_s(scenario.gpu)
+    pages = unit // engine.block_size
+    if held.blocks < pages:
+        rule = f"must hold at least one reuse block of {unit} tokens"
+        raise InputError(rule, path="tiers.hbm.capacity", value=exact_bytes(scenario.hbm.capacity_bytes))
+    copies = pages * copies_per_block(scenario.model, engine.kv_layout)
+    host_s = host_link_seconds_per_block(gpu, constants, pages * held.block_bytes, copies)
     closed = scenario.workload.concurrency
-    host_s = seconds_per_block(block_bytes, copies, host)
     return ServingSetup(
         replicas=scenario.replicas,
         router=scenario.router,
-        pool_pages=pages,
+        pool_pages=held.blocks,
         page_tokens=engine.block_size,
         unit_tokens=unit,
         hbm_policy=scenario.hbm.policy,
-        tiers=tuple(_store(scenario, name, unit, size.token_bytes, copies) for name in scenario.lower_tiers),
+        tiers=tuple(_store(scenario, name, pages, copies) for name in scenario.lower_tiers),
         host_link_read_s_per_block=host_s,
         host_link_write_s_per_block=host_s,
-        host_link_latency_s=HOST_LATENCY_S,
-        costs=costs,
+        host_link_latency_s=0.0,
+        costs=step_costs(
+            scenario.model, gpu, scenario.kv_format, scenario.weights, engine.max_num_batched_tokens, constants
+        ),
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         chunked_prefill=engine.chunked_prefill,
@@ -117,20 +120,22 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
     )
 
 
-def _store(scenario: Scenario, name: str, unit: int, token_bytes: float, copies: int) -> StoreSetup:
+def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup:
     tier = scenario.tiers[name]
-    blocks = tier_blocks(tier, unit, token_bytes)
+    block_bytes = pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine)
+    blocks = int(tier.capacity_bytes // block_bytes)
     if blocks < 1:
-        raise InputError("holds no block of KV cache", path=f"tiers.{name}.capacity", value=tier.capacity_bytes)
-    read, write = tier.bandwidths()
+        rule = f"must be 0 or hold at least one reuse block of {exact_bytes(round(block_bytes))}"
+        raise InputError(rule, path=f"tiers.{name}.capacity", value=exact_bytes(tier.capacity_bytes))
+    read_s, write_s = tier_seconds_per_block(tier, block_bytes, copies)
     return StoreSetup(
         name=name,
         capacity_blocks=blocks,
         policy=tier.policy,
         placement=tier.placement,
         shared=tier.shared,
-        read_s_per_block=seconds_per_block(unit * token_bytes, copies, read, tier.copy_overhead_s),
-        write_s_per_block=seconds_per_block(unit * token_bytes, copies, write, tier.copy_overhead_s),
+        read_s_per_block=read_s,
+        write_s_per_block=write_s,
         read_latency_s=tier.read_latency_s,
         write_latency_s=tier.write_latency_s,
     )

@@ -13,6 +13,7 @@ from simcore.errors import InputError
 from simcore.presets import Gpu, Model, Tier
 from simcore.quantization.kv_bytes import kv_footprint_per_gpu
 from simcore.quantization.weights import find_weight_format
+from simcore.roofline.constants import find_constants
 from simcore.specs.base import Seconds, Spec
 from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
@@ -85,14 +86,9 @@ class Scenario(Spec):
     def _consistent(self) -> Self:
         _check_tiers(self.tiers)
         kv_footprint_per_gpu(self.model, self.kv_format, self.gpu.count, self.engine.sliding_window_cache)
-        self._check_weight_format()
+        find_weight_format(self.weights)
+        find_constants(self.gpu, self.engine.family)
         return self
-
-    def _check_weight_format(self) -> None:
-        try:
-            find_weight_format(self.weights)
-        except InputError as error:
-            raise error.within(prefix="weight_format") from None
 
     @property
     def weights(self) -> str:

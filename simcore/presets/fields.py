@@ -29,11 +29,11 @@ def _filled(kind: str) -> BeforeValidator:
 
 
 def _about_that_file(error: InputError) -> InputError:
-    """A key of another file is no path in the file that names it: it moves into the rule."""
-    if error.file is None or error.path is None:
+    """A mistake in another file, told at the place that names that file: its name, line and key move into the rule."""
+    if error.file is None:
         return error
-    where = f"{error.path}: {error.rule}"
-    return InputError(where, file=error.file, value=error.value, hint=error.hint, line=error.line)
+    there = error.file if error.line is None else f"{error.file}:{error.line}"
+    return InputError(": ".join(p for p in (there, error.path, error.rule) if p), value=error.value, hint=error.hint)
 
 
 Model = Annotated[ModelSpec, _filled("models")]

@@ -81,11 +81,17 @@ def _folder(kind: str) -> Path:
     return _HERE / kind
 
 
+def _nearest(name: str, known: list[str]) -> str:
+    variants = [n for n in known if name and n.startswith(name)]
+    return f"one of: {', '.join(variants)}" if variants else did_you_mean(name, known)
+
+
 @lru_cache
 def _packaged(kind: str, name: str) -> dict[str, Any]:
     if name not in list_presets(kind):
-        hint = did_you_mean(name, list_presets(kind))
-        raise InputError(f"unknown {_SINGULAR[kind]} preset", path="preset", value=name, hint=hint)
+        raise InputError(
+            f"unknown {_SINGULAR[kind]} preset", path="preset", value=name, hint=_nearest(name, list_presets(kind))
+        )
     data = load_yaml(_folder(kind) / f"{name}.yaml").data
     assert isinstance(data, dict), f"{kind}/{name}.yaml must be a mapping"
     return data

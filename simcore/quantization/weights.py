@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from simcore.errors import InputError
 from simcore.quantization.table import names, read
 from simcore.specs.base import Spec
 from simcore.specs.model import ModelSpec
@@ -66,10 +65,7 @@ def find_weight_format(name: str) -> WeightFormat:
     Raises:
         InputError: unknown name; the nearest one is in the hint.
     """
-    try:
-        return read("weights", name, WeightFormat)
-    except InputError as error:
-        raise error.within(prefix="weight_format") from None
+    return read("weights", name, WeightFormat)
 
 
 def weight_parts(model: ModelSpec, weight_format: str | None = None) -> WeightParts:

@@ -39,7 +39,7 @@ PAR = np.dtype(  # one record: every knob and cost
     + [("pair", _F8)]
 )
 STAT = np.dtype(  # one record: progress and totals
-    _fields("fault now events steps prefill_steps decode_steps prefill_tokens decode_tokens", _I8)
+    _fields("fault now events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
     + _fields("routed next_request open done rejected wave wave_left wave_open chained_n preemptions", _I8)
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it

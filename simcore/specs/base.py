@@ -26,12 +26,12 @@ from pydantic import (
 from simcore.errors import MISSING, InputError, did_you_mean
 from simcore.units import exact_bytes, parse_as
 
-_SUFFIXES = ("_bytes_per_s", "_usd_per_gib", "_bytes", "_s", "_usd", "_w", "_flops")
+_SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_usd", "_w", "_flops")
 _FROM_YAML = "yaml"
 
 
 def yaml_name(field: str) -> str:
-    """The YAML spelling of a field: its name without the unit suffix (`usd_per_gib` itself stays)."""
+    """The YAML spelling of a field: its name without the unit suffix (prices per GiB keep theirs)."""
     for suffix in _SUFFIXES:
         if field.endswith(suffix) and len(field) > len(suffix):
             return field[: -len(suffix)]

@@ -25,7 +25,7 @@ class EngineSpec(Spec):
             whole.
         load: what to do with a prefix found below HBM: "always" load, "never" (recompute), "cheaper" of the two by
             estimate, or "threshold": load when at least `min_load_tokens` can be had and fewer than `max_waiting`
-            requests wait. The defaults of the two are those of the llm-d router's published comparison (issue 2833).
+            requests wait. The defaults of the two are those of a published comparison (llm-d/llm-d-router#2833).
         min_load_tokens: see `load`.
         max_waiting: see `load`.
         gpu_memory_utilization: share of the GPU's memory the engine may use: weights, activations, reserve and pool

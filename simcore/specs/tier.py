@@ -25,7 +25,7 @@ class TierSpec(Spec):
         read_latency_s, write_latency_s: before the first byte, once per transfer.
         copy_overhead_s: cost of each separate copy, which makes small copies slow.
         usd_per_gib: price of its memory; absent: cost metrics are refused.
-        device_usd: price of the device, counted once when the capacity is not 0.
+        device_price_usd: price of the device, counted once when the capacity is not 0.
         max_capacity_bytes: the largest the device can be; a larger capacity is refused.
         planning_value: the prices are planning values of `date`, not list prices.
         source, date: where the numbers are from and when they were read.
@@ -42,7 +42,7 @@ class TierSpec(Spec):
     write_latency_s: Seconds = 0.0
     copy_overhead_s: Seconds = 0.0
     usd_per_gib: UsdPerGib | None = None
-    device_usd: Usd = 0.0
+    device_price_usd: Usd = 0.0
     max_capacity_bytes: Bytes | None = None
     planning_value: bool = False
     source: str = ""
@@ -80,4 +80,4 @@ class TierSpec(Spec):
             return 0.0
         if self.usd_per_gib is None:
             return None
-        return self.capacity_bytes / 2**30 * self.usd_per_gib + self.device_usd
+        return self.capacity_bytes / 2**30 * self.usd_per_gib + self.device_price_usd

@@ -4,4 +4,4 @@ A reader defines `suffixes` (file-name endings it claims), `sniff(path) -> bool`
 `read(path, *, granule_tokens, spread_ticks) -> Trace`.
 """
 
-NOT_MEMBERS = ("load", "reuse", "trace")
+NOT_MEMBERS = ("files", "load", "reuse", "trace")

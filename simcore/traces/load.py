@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
 from simcore.errors import InputError
 from simcore.plugins import find, names
+from simcore.traces.files import raw_bytes
 from simcore.traces.trace import Trace
 
 FAMILY = "simcore.traces"
@@ -47,3 +50,21 @@ def reader_of(path: str | Path) -> ModuleType:
         return claiming[0]  # its errors say what is wrong with the content
     known = ", ".join(f"{name} ({' '.join(m.suffixes)})" for name, m in modules.items())
     raise InputError("no reader recognises this trace", file=str(path), hint=f"readers: {known}; name one with reader: NAME")
+
+
+def file_sha256(path: str | Path) -> str:
+    """SHA-256 of a file as it lies on disk; read again only when its size or time of change differs.
+
+    Raises:
+        InputError: missing, a folder, unreadable or empty.
+    """
+    try:
+        state = Path(path).stat()
+    except (OSError, ValueError):
+        return _sha256(path, 0, 0)  # says what is wrong
+    return _sha256(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: str | Path, size: int, mtime_ns: int) -> str:
+    return hashlib.sha256(raw_bytes(path)).hexdigest()

@@ -4,9 +4,10 @@ Source: kvcache-ai/Mooncake, FAST25-release/traces (Apache-2.0); arXiv 2407.0007
 
     {"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47, ...]}
 
-Rules, each with its own message: `timestamp` in ms, sorted, >= 0, taken relative to the first; `input_length` >= 1; `output_length` >= 0, and
-an answer of no token counts as one token, since every request ends with a first token; `hash_ids` holds one id per block,
-ceil(input_length / 512) of them, equal id meaning equal prefix. The published conversation trace obeys all of them.
+Rules, each with its own message: `timestamp` in ms, sorted, >= 0, taken relative to the first; `input_length` >= 1;
+`output_length` >= 0, and an answer of no token counts as one, since every request ends with a first token; `hash_ids` holds
+one id per block, ceil(input_length / 512) of them, equal id meaning equal prefix. The published conversation trace obeys
+all of them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.errors import InputError, did_you_mean
-from simcore.traces._files import head_text, read_text
+from simcore.errors import InputError
+from simcore.traces.files import head_text, read_text
 from simcore.traces.trace import Trace
 from simcore.units import format_seconds
 
@@ -78,7 +79,8 @@ def read(path: str | Path, *, granule_tokens: int | None = None, spread_ticks: b
         )
     except InputError as error:  # only equal ids with unequal prefixes are left to find
         line = _line_of_request(lines, int(str(error.path).partition("[")[2].rstrip("]")))
-        raise InputError(error.rule, file=file, line=line, path="hash_ids", value=error.value) from None
+        value = json.loads(lines[line - 1])["hash_ids"]
+        raise InputError(error.rule, file=file, line=line, path="hash_ids", value=value) from None
 
 
 def _line_of_request(lines: list[str], index: int) -> int:
@@ -108,7 +110,8 @@ def spread_over_ticks(times_s: NDArray[np.float64]) -> tuple[NDArray[np.float64]
     return times_s + rank * (tick / count)[where], usual
 
 
-_Columns = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+_Ints = NDArray[np.int64]
+_Columns = tuple[NDArray[np.float64], _Ints, _Ints, _Ints, _Ints]
 
 
 def _columns(lines: list[str], granule: int) -> _Columns | None:
@@ -123,10 +126,10 @@ def _columns(lines: list[str], granule: int) -> _Columns | None:
             return None
         if not {type(x) for x in stamps} <= {int, float}:
             return None
-        columns = (np.array(stamps, np.float64), *(np.array(c, np.int64) for c in (inputs, outputs, ids)), count)
+        stamp_ms = np.array(stamps, np.float64)
+        n_in, n_out, flat_ids = (np.array(column, np.int64) for column in (inputs, outputs, ids))
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
-    stamp_ms, n_in, n_out = columns[:3]
     longest = np.iinfo(np.int32).max
     good = (
         np.isfinite(stamp_ms).all()
@@ -135,7 +138,7 @@ def _columns(lines: list[str], granule: int) -> _Columns | None:
         and ((n_in >= 1) & (n_in <= longest) & (n_out >= 0) & (n_out <= longest)).all()
         and (count == -(-n_in // granule)).all()
     )
-    return columns if good else None
+    return (stamp_ms, n_in, n_out, flat_ids, count) if good else None
 
 
 def _first_mistake(lines: list[str], granule: int, file: str) -> InputError:
@@ -155,16 +158,20 @@ def _first_mistake(lines: list[str], granule: int, file: str) -> InputError:
 def _check_line(line: str, before_ms: float, granule: int) -> float:
     try:
         row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"each line must be one JSON object ({error.msg} at column {error.colno})", value=line) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"each line must be one JSON object ({error})", value=line) from None
     if not isinstance(row, dict):
         raise InputError("each line must be one JSON object", value=line)
     for name in _FIELDS:
         if name not in row:
-            raise InputError("is required", path=name, hint=did_you_mean(name, row))
+            raise InputError("is required", path=name, hint=f"the line has {', '.join(row) or 'no field'}")
     stamp = _number(row, "timestamp", (int, float), 0)
     if stamp < before_ms:
-        raise InputError(f"times must be sorted, the request before arrived at {before_ms:g} ms", path="timestamp", value=stamp)
+        raise InputError(
+            f"times must be sorted, the request before arrived at {before_ms:g} ms", path="timestamp", value=row["timestamp"]
+        )
     length = int(_number(row, "input_length", (int,), 1))
     _number(row, "output_length", (int,), 0)
     hashes = row["hash_ids"]
@@ -182,7 +189,8 @@ def _check_line(line: str, before_ms: float, granule: int) -> float:
 def _number(row: dict[str, Any], name: str, kinds: tuple[type, ...], low: int) -> float:
     value = row[name]
     if type(value) not in kinds:
-        raise InputError("must be a number" if float in kinds else "must be a whole number", path=name, value=value)
+        rule = "must be a number" if float in kinds else "must be a whole number"
+        raise InputError(rule, path=name, value=json.dumps(value))
     if not math.isfinite(value):
         raise InputError("must be finite", path=name, value=value)
     if value < low:

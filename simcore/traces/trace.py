@@ -30,18 +30,18 @@ _PER_REQUEST = tuple(name for name in _DTYPES if name not in ("block_start", "bl
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """n requests in order of arrival. Arrays are copied, converted and made read-only; invariants are checked once, here.
+    """n requests in order of arrival. Arrays are copied, converted and made read-only; invariants are checked here, once.
 
-    A request may start when its arrival time is reached, every request of an earlier wave has finished, and, if it is chained,
-    `think_s` has passed since the request it follows finished.
+    A request may start when its arrival time is reached, every request of an earlier wave has finished, and, if it is
+    chained, `think_s` has passed since the request it follows finished.
 
     Attributes:
-        arrival_s: f8 (n,), seconds, sorted, >= 0. Of a chained request: the earliest it may arrive, used for order only.
+        arrival_s: f8 (n,), seconds, sorted, >= 0. Of a chained request: the earliest it may arrive, for order only.
         input_tokens, output_tokens: i4 (n,), >= 1.
         block_start: i8 (n+1,), request i owns `block_ids[block_start[i]:block_start[i+1]]`.
-        block_ids: u4 (m,), every number of [0, n_ids) occurs. One id per granule of `granule_tokens` tokens, first to last, over
-            the prompt, or over prompt and output if `has_output_ids`; the last granule may be partly filled. An id stands for the
-            whole prefix up to the end of its granule: equal id, equal prefix.
+        block_ids: u4 (m,), every number of [0, n_ids) occurs. One id per granule of `granule_tokens` tokens, first to
+            last, over the prompt, or over prompt and output if `has_output_ids`; the last granule may be partly filled.
+            An id stands for the whole prefix up to the end of its granule: equal id, equal prefix.
         after: i4 (n,), the request whose finish triggers this one, or -1. A request triggers at most one.
         think_s: f8 (n,), seconds between that finish and the arrival.
         session, tenant: i4 (n,), >= 0.
@@ -92,24 +92,27 @@ class Trace:
         has_output_ids: bool = False,
         source: str = "given",
     ) -> Trace:
-        """A trace from any integer ids: one list per request, or the pair (block_start, ids). Ids are renumbered by first
-        appearance. Left out: unchained, no think time, every request its own session, one tenant, no barrier."""
+        """A trace from any integer ids: one list per request, or the pair (block_start, ids).
+
+        Ids are renumbered by first appearance. Left out: unchained, no think time, every request its own session, one
+        tenant, no barrier.
+        """
         start, raw = _flat(blocks)
         ids, n_ids = densify(raw)
         n = len(start) - 1
         return cls(
             arrival_s=np.asarray(arrival_s, np.float64),
-            input_tokens=np.asarray(input_tokens),
-            output_tokens=np.asarray(output_tokens),
+            input_tokens=int32("input_tokens", input_tokens),
+            output_tokens=int32("output_tokens", output_tokens),
             block_start=start,
             block_ids=ids,
             n_ids=n_ids,
             granule_tokens=granule_tokens,
-            after=np.full(n, -1, np.int32) if after is None else np.asarray(after),
+            after=int32("after", np.full(n, -1) if after is None else after),
             think_s=np.zeros(n) if think_s is None else np.asarray(think_s, np.float64),
-            session=np.arange(n, dtype=np.int32) if session is None else np.asarray(session),
-            tenant=np.zeros(n, np.int32) if tenant is None else np.asarray(tenant),
-            wave=np.zeros(n, np.int32) if wave is None else np.asarray(wave),
+            session=int32("session", np.arange(n) if session is None else session),
+            tenant=int32("tenant", np.zeros(n, np.int32) if tenant is None else tenant),
+            wave=int32("wave", np.zeros(n, np.int32) if wave is None else wave),
             has_output_ids=has_output_ids,
             source=source,
         )
@@ -137,8 +140,8 @@ class Trace:
     def mean_rate_per_s(self) -> float:
         """Requests per second of offered load: n / `span_s`; infinite when everything arrives at one instant.
 
-        Chained requests count, since in a steady state each session start brings all its turns: unchained arrivals per second
-        times requests per session. While the first sessions grow and after the last one has started, the rate is lower.
+        Chained requests count: in a steady state each unchained arrival brings all that follow it. Before the first
+        chains have grown and after the last one has started, fewer arrive.
         """
         return self.n / self.span_s if self.span_s > 0 else math.inf
 
@@ -148,10 +151,10 @@ class Trace:
         return self.block_ids[start : start + -(-int(self.input_tokens[i]) // self.granule_tokens)]
 
     def scaled_to_rate(self, rate_per_s: float) -> Trace:
-        """The same requests with unchained arrival times scaled, from zero, so that `mean_rate_per_s` equals `rate_per_s`.
+        """The same requests with unchained arrivals scaled, from zero, so that `mean_rate_per_s` equals `rate_per_s`.
 
-        Think times stay. The earliest time of a chained request is recomputed (earliest time of the one before plus think time)
-        and requests are put in order of arrival again, so their numbers may change; `session` and the contents do not.
+        Think times stay. The earliest time of a chained request is recomputed (that of the request before it plus the
+        think time) and requests are put in order of arrival again; their numbers may change, their contents do not.
 
         Raises:
             InputError: the rate is not positive, or the trace has no duration to scale.
@@ -274,18 +277,26 @@ class Trace:
         return digest.hexdigest()
 
 
-def _sealed(name: str, values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """A read-only, contiguous copy of `values` as `dtype`, refusing to round or wrap."""
-    given = np.asarray(values)
+def int32(name: str, values: ArrayLike) -> NDArray[np.int32]:
+    """Whole numbers as a read-only i4 array.
+
+    Raises:
+        InputError: not whole numbers, or one does not fit; `path` is `name` with the index.
+    """
+    return _sealed(name, np.asarray(values), np.int32)
+
+
+def _sealed(name: str, given: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """A read-only, contiguous copy of `given` as `dtype`, refusing to round or wrap; `given` itself if it is one."""
     if given.ndim != 1:
         raise InputError("must have one dimension", path=name, value=given.ndim)
-    if np.issubdtype(dtype, np.integer) and given.size and given.dtype != dtype:
+    if given.dtype == dtype and given.base is None and given.flags.c_contiguous and not given.flags.writeable:
+        return given
+    if given.size and given.dtype != dtype and issubclass(dtype, np.integer):
         if given.dtype.kind not in "iu":
             raise InputError("must be whole numbers", path=name, value=str(given.dtype))
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         _refuse(name, given, (given < low) | (given > high), f"must be between {low} and {high}")
-    if given.dtype == dtype and given.base is None and given.flags.c_contiguous and not given.flags.writeable:
-        return given
     sealed = np.array(given, dtype=dtype, order="C", copy=True)
     sealed.flags.writeable = False
     return sealed
@@ -346,7 +357,7 @@ def gather(
 
 
 def earliest_arrival(
-    arrival_s: NDArray[np.float64], after: NDArray[np.int32], think_s: NDArray[np.float64]
+    arrival_s: NDArray[np.float64], after: NDArray[np.signedinteger[Any]], think_s: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Arrival times in which each chained request comes `think_s` after the one it follows, as if serving took no time.
 

@@ -1,9 +1,9 @@
 """Amounts that vary from request to request: token counts and think times, from named or given distributions.
 
-A distribution is written in one of four ways: `{constant: 512}` (or just `512`), `{p50: 129, p99: 601}` (lognormal through two
-quantiles; p90 may stand for p99), `{mean: 338}` (geometric for tokens, exponential for times), `{low: 100, high: 200}` (uniform),
-or by the name of a published one. Each draw uses one uniform number, so that two workloads with the same seed differ only in
-what was changed.
+A distribution is written in one of four ways: `{constant: 512}` (or just `512`), `{p50: 129, p99: 601}` (lognormal through
+two quantiles; p90 may stand for p99), `{mean: 338}` (geometric for tokens, exponential for times), `{low: 100, high: 200}`
+(uniform), or by the name of a published one. Each draw uses one uniform number, so that two workloads with the same seed
+differ only in what was changed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "coding-agent-think": {"p50": "13 s", "p90": "185 s"},
 }
 _WAYS = "exactly one of: constant, p50 with p90 or p99, mean, low with high, published"
-_WAY_KEYS = {
-    frozenset(keys) for keys in (("constant",), ("mean",), ("low", "high"), ("p50", "p90"), ("p50", "p99"))
-}
+_WAY_KEYS = {frozenset(keys) for keys in (("constant",), ("mean",), ("low", "high"), ("p50", "p90"), ("p50", "p99"))}
 
 
 def uniforms(seed: int, purpose: str, n: int) -> NDArray[np.float64]:

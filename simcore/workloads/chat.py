@@ -1,15 +1,15 @@
 """Chat sessions: tenants with a system prompt each, users who read the answer, think, and ask again with the whole history.
 
-A session picks a tenant by Zipf popularity (weight 1/rank^zipf) and has a geometric number of turns. The prompt of a turn is the
-tenant's system prompt, all earlier questions and answers, and a new question; it is sent a think time after the previous answer
-ended. Prompts and answers have ids, in granules of 16 tokens.
+A session picks a tenant by Zipf popularity (weight 1/rank^zipf) and has a geometric number of turns. The prompt of a turn
+is the tenant's system prompt, all earlier questions and answers, and a new question; it is sent a think time after the
+previous answer ended. Prompts and answers have ids, in granules of 16 tokens.
 
-The load is a window of requests / request_rate seconds cut out of a stationary day: sessions start in it as a Poisson process, and
-turns that would come after its end come as much later than its beginning instead. Those stand for sessions under way when the
-window opens: their first prompt carries a history that no cache has seen (`warmup` leaves it out of the metrics). So all turns
-together arrive at `request_rate` from the first second to the last, exactly on average over the window, where the time that
-answering takes is neglected against the think time. Changing only the rate keeps every session, length and think time; it moves
-the starts, and which sessions the edge of the window cuts in two. In a closed loop (`concurrency`) sessions are whole.
+The load is a window of requests / request_rate seconds cut out of a stationary day: sessions start in it as a Poisson
+process, and turns that would come after its end come as much later than its beginning instead. Those stand for sessions
+under way when the window opens: their first prompt carries a history that no cache has seen (`warmup` leaves it out of the
+metrics). So all turns together arrive at `request_rate` from the first second to the last, where the time that answering
+takes is neglected against the think time. Changing only the rate keeps every session, length and think time; it moves the
+starts, and which sessions the edge of the window cuts in two. In a closed loop (`concurrency`) sessions are whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from simcore.errors import InputError
 from simcore.traces.trace import Trace
 from simcore.workloads.amounts import Think, Tokens, uniforms
 from simcore.workloads.spec import WorkloadSpec
-from simcore.workloads.streams import GRANULE_TOKENS, Floats, Ints, chain_ids, poisson_arrivals
+from simcore.workloads.streams import Floats, Ints, poisson_arrivals, stream_trace
 
 
 class Params(WorkloadSpec):
@@ -69,27 +69,16 @@ def generate(params: Params, seed: int) -> Trace:
     prompt = system + _running(user, turn) + _running(output, turn) - output
     think_s = np.where(turn > 0, params.think_time.draw(uniforms(seed, "think", n)), 0.0)
     arrival_s, chained = _arrivals(params, seed, session, think_s)
-    stream = np.cumsum(~chained) - 1
-
-    order = np.argsort(arrival_s, kind="stable")
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n)
-    after = np.where(chained, rank[np.arange(n) - 1], -1)
-    block_start, block_ids, n_ids = chain_ids(tenant[order], system[order], stream[order], (prompt + output)[order])
-    return Trace(
-        arrival_s=arrival_s[order],
-        input_tokens=prompt[order],
-        output_tokens=output[order],
-        block_start=block_start,
-        block_ids=block_ids,
-        n_ids=n_ids,
-        granule_tokens=GRANULE_TOKENS,
-        after=after[order],
-        think_s=np.where(chained, think_s, 0.0)[order],
-        session=stream[order],
-        tenant=tenant[order],
-        wave=np.zeros(n, np.int32),
-        has_output_ids=True,
+    return stream_trace(
+        arrival_s=arrival_s,
+        prompt=prompt,
+        output=output,
+        stream=np.cumsum(~chained) - 1,
+        tenant=tenant,
+        head_tokens=system,
+        after=np.where(chained, np.arange(n) - 1, -1),
+        think_s=np.where(chained, think_s, 0.0),
+        wave=np.zeros(n, np.int64),
         source=f"chat, {n} requests in {int(session[-1]) + 1} sessions of {params.tenants} tenants, seed {seed}",
     )
 

@@ -1,10 +1,10 @@
 """Clients that each hold one conversation of a fixed number of rounds, as in SGLang's hierarchical-cache benchmark.
 
-Every round adds `new_tokens` to what was said before, answers included. With a barrier a round starts when the one before has
-finished for all clients. With constant new tokens that fill whole blocks and answers of one token, round k (from 0) finds exactly
-k of its k+1 blocks' worth of prompt in a cache that lost nothing.
-Source: sgl-project/sglang, benchmark/hicache/bench_multiturn.py (options num-clients, num-rounds, request-length, output-length,
-enable-round-barrier).
+Every round adds `new_tokens` to what was said before, answers included. With a barrier a round starts when the one before
+has finished for all clients. With constant new tokens that fill whole blocks and answers of one token, round k (from 0)
+finds exactly k of the k+1 parts of its prompt in a cache that lost nothing.
+Source: sgl-project/sglang, benchmark/hicache/bench_multiturn.py (options num-clients, num-rounds, request-length,
+output-length, enable-round-barrier).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simcore.errors import InputError
 from simcore.traces.trace import Trace, earliest_arrival
 from simcore.workloads.amounts import Think, Tokens, uniforms
 from simcore.workloads.spec import WorkloadSpec
-from simcore.workloads.streams import GRANULE_TOKENS, chain_ids, offered, poisson_arrivals
+from simcore.workloads.streams import offered, poisson_arrivals, stream_trace
 
 
 class Params(WorkloadSpec):
@@ -29,8 +29,8 @@ class Params(WorkloadSpec):
         new_tokens, output_tokens: of a question, of an answer.
         barrier: no client starts a round before all have finished the one before.
         think_time: from an answer to the client's next question; none with a barrier.
-        request_rate: clients start as a Poisson process, scaled so that all rounds together give this rate; none with a barrier.
-            Without it all clients start at once.
+        request_rate: clients start as a Poisson process, scaled so that all rounds together give this rate; none with a
+            barrier. Without it all clients start at once.
     """
 
     kind: Literal["multiturn"] = "multiturn"
@@ -65,27 +65,16 @@ def generate(params: Params, seed: int) -> Trace:
     starts = np.zeros(params.clients)
     if params.request_rate is not None:
         starts = poisson_arrivals(uniforms(seed, "start", params.clients))
-    arrival_s = earliest_arrival(starts[client], after.astype(np.int32), think_s)
-
-    order = np.argsort(arrival_s, kind="stable")
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n)
-    head = np.zeros(n, np.int64)
-    block_start, block_ids, n_ids = chain_ids(head, head, client[order], (prompt + answer).ravel()[order])
-    trace = Trace(
-        arrival_s=arrival_s[order],
-        input_tokens=prompt.ravel()[order],
-        output_tokens=answer.ravel()[order],
-        block_start=block_start,
-        block_ids=block_ids,
-        n_ids=n_ids,
-        granule_tokens=GRANULE_TOKENS,
-        after=np.where(chained, rank[after], -1)[order],
-        think_s=think_s[order],
-        session=client[order],
-        tenant=head,
-        wave=(turn if params.barrier else head)[order],
-        has_output_ids=True,
+    trace = stream_trace(
+        arrival_s=earliest_arrival(starts[client], after, think_s),
+        prompt=prompt.ravel(),
+        output=answer.ravel(),
+        stream=client,
+        tenant=np.zeros(n, np.int64),
+        head_tokens=np.zeros(n, np.int64),
+        after=after,
+        think_s=think_s,
+        wave=turn if params.barrier else np.zeros(n, np.int64),
         source=f"multiturn, {params.clients} clients of {params.rounds} rounds, seed {seed}",
     )
     return offered(trace, params)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
-from functools import lru_cache
 from pathlib import Path
 
 from simcore.plugins import find
-from simcore.traces.load import read_trace
+from simcore.traces.load import file_sha256, read_trace
 from simcore.traces.trace import Trace
 from simcore.workloads.spec import FAMILY, TraceWorkload, WorkloadSpec
 from simcore.workloads.streams import offered
 
-__all__ = ["TraceWorkload", "WorkloadSpec", "build_trace", "trace_path"]
+__all__ = ["TraceWorkload", "WorkloadSpec", "build_trace", "file_sha256", "trace_path"]
 
 _KEPT = 8
 _memo: OrderedDict[tuple[str, str], Trace] = OrderedDict()
@@ -33,7 +31,7 @@ def build_trace(spec: WorkloadSpec, *, base_dir: str | Path | None = None) -> Tr
     Raises:
         InputError: unreadable trace, or parameters that do not fit together.
     """
-    content = _file_sha256(trace_path(spec, base_dir)) if isinstance(spec, TraceWorkload) else type(spec).__module__
+    content = file_sha256(trace_path(spec, base_dir)) if isinstance(spec, TraceWorkload) else type(spec).__module__
     key = (content, spec.model_dump_json(exclude=_NOT_IN_TRACE | {"trace"}))
     if key in _memo:
         _memo.move_to_end(key)
@@ -59,18 +57,3 @@ def _recorded(spec: TraceWorkload, base_dir: str | Path | None) -> Trace:
 def _generated(spec: WorkloadSpec) -> Trace:
     trace: Trace = find(FAMILY, spec.kind, ("Params", "generate")).generate(spec, spec.seed)
     return trace
-
-
-def _file_sha256(path: Path) -> str:
-    try:
-        state = path.stat()
-        return _sha256(path, state.st_size, state.st_mtime_ns)
-    except (OSError, ValueError):
-        return ""  # reading it says what is wrong
-
-
-@lru_cache(maxsize=64)
-def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    """Hash of a file's content; size and time of change are there to notice a new content."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -14,7 +14,7 @@ from pydantic import Field
 from simcore.traces.trace import Trace
 from simcore.workloads.amounts import Tokens, uniforms
 from simcore.workloads.spec import WorkloadSpec
-from simcore.workloads.streams import GRANULE_TOKENS, chain_ids, offered, poisson_arrivals
+from simcore.workloads.streams import offered, poisson_arrivals, stream_trace
 
 
 class Params(WorkloadSpec):
@@ -41,24 +41,17 @@ def generate(params: Params, seed: int) -> Trace:
     group = np.argsort(uniforms(seed, "order", n), kind="stable") % params.groups
     prefix = params.prefix_tokens.draw(uniforms(seed, "prefix", params.groups))[group]
     prompt = prefix + params.question_tokens.draw(uniforms(seed, "question", n))
-    output = params.output_tokens.draw(uniforms(seed, "output", n))
-    each = np.arange(n)
-    block_start, block_ids, n_ids = chain_ids(group, prefix, each, prompt + output)
     arrival_s = np.zeros(n) if params.request_rate is None else poisson_arrivals(uniforms(seed, "arrival", n))
-    trace = Trace(
+    trace = stream_trace(
         arrival_s=arrival_s,
-        input_tokens=prompt,
-        output_tokens=output,
-        block_start=block_start,
-        block_ids=block_ids,
-        n_ids=n_ids,
-        granule_tokens=GRANULE_TOKENS,
-        after=np.full(n, -1, np.int32),
-        think_s=np.zeros(n),
-        session=each,
+        prompt=prompt,
+        output=params.output_tokens.draw(uniforms(seed, "output", n)),
+        stream=np.arange(n),
         tenant=group,
-        wave=np.zeros(n, np.int32),
-        has_output_ids=True,
+        head_tokens=prefix,
+        after=np.full(n, -1),
+        think_s=np.zeros(n),
+        wave=np.zeros(n, np.int64),
         source=f"shared prefix, {params.groups} groups of {params.questions} questions, seed {seed}",
     )
     return offered(trace, params)

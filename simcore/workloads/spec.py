@@ -31,10 +31,10 @@ def _share(value: Any) -> Any:
 
 
 class WorkloadSpec(Spec):
-    """The requests a system is offered. Never instantiated itself: validating a mapping gives the `Params` of its kind.
+    """The requests a system is offered. Validating a mapping gives the `Params` of its kind, never this class itself.
 
-    `{preset: name, ...}`, `{kind: chat, ...}` or `{trace: file, ...}`; what is written beside a preset's name replaces the preset's
-    fields. A trace written beside a preset or a kind takes its place.
+    Written `{preset: name, ...}`, `{kind: chat, ...}` or `{trace: file, ...}`. What stands beside a preset's name replaces
+    the preset's fields; a trace beside a preset or a kind takes its place.
 
     Attributes:
         request_rate: requests per second of offered load, chained requests included; None: arrivals as recorded or generated.

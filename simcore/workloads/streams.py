@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.errors import InputError
-from simcore.traces.trace import Trace
+from simcore.traces.trace import Trace, int32
 from simcore.workloads.spec import WorkloadSpec
 
 GRANULE_TOKENS = 16
@@ -44,9 +44,8 @@ def chain_ids(
     partial = (covered_tokens % granule > 0).astype(np.int64)
     start = np.concatenate(([0], np.cumsum(whole + partial)))
     if start[-1] > _MAX_GRANULES:
-        raise InputError(
-            f"workload too large: {start[-1]} blocks of {granule} tokens", hint="ask for fewer requests or shorter prompts"
-        )
+        rule = f"workload too large: {start[-1]} blocks of {granule} tokens"
+        raise InputError(rule, hint="ask for fewer requests or shorter prompts")
     head_first, n_head = _reserve(head, shared, 0)
     own_first, n_own = _reserve(stream, whole - shared, n_head)
     partial_first = n_own + np.cumsum(partial) - partial
@@ -63,6 +62,47 @@ def _reserve(owner: Ints, length: Ints, base: int) -> tuple[Ints, int]:
     np.maximum.at(need, owner, length)
     first = base + np.cumsum(need) - need
     return first[owner], base + int(need.sum())
+
+
+def stream_trace(
+    *,
+    arrival_s: Floats,
+    prompt: Ints,
+    output: Ints,
+    stream: Ints,
+    tenant: Ints,
+    head_tokens: Ints,
+    after: Ints,
+    think_s: Floats,
+    wave: Ints,
+    source: str,
+) -> Trace:
+    """A trace of requests given in any order (`after` counts in it), put in order of wave, arrival, and as given.
+
+    All arrays are (n,). A request's tokens are a prefix of its `stream`, which begins with the `head_tokens` of its tenant.
+    """
+    n = len(prompt)
+    arrival_s, think_s = np.round(arrival_s, 6), np.round(think_s, 6)  # libraries of other CPUs differ in the last bit
+    order = np.lexsort((arrival_s, wave))
+    place = np.full(n + 1, -1, np.int64)  # the extra entry, read by index -1, keeps "unchained"
+    place[order] = np.arange(n)
+    block_start, block_ids, n_ids = chain_ids(tenant[order], head_tokens[order], stream[order], (prompt + output)[order])
+    return Trace(
+        arrival_s=arrival_s[order],
+        input_tokens=int32("input_tokens", prompt[order]),
+        output_tokens=int32("output_tokens", output[order]),
+        block_start=block_start,
+        block_ids=block_ids,
+        n_ids=n_ids,
+        granule_tokens=GRANULE_TOKENS,
+        after=int32("after", place[after][order]),
+        think_s=think_s[order],
+        session=int32("session", stream[order]),
+        tenant=int32("tenant", tenant[order]),
+        wave=int32("wave", wave[order]),
+        has_output_ids=True,
+        source=source,
+    )
 
 
 def offered(trace: Trace, workload: WorkloadSpec) -> Trace:

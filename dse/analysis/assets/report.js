@@ -5,7 +5,7 @@ const COLOURS = { front: "#00528c", feasible: "#6f9fc8", pick: "#d55e00", ink: "
 const MISSED = [["#d55e00", "x"], ["#8a6d00", "triangle-up"], ["#a3376f", "diamond"], ["#00795a", "square"], ["#5b5b5b", "cross"]];
 const MEMBERS = [["#0072b2", "circle"], ["#d55e00", "square"], ["#00795a", "diamond"], ["#a3376f", "triangle-up"], ["#8a6d00", "x"], ["#3d3d3d", "cross"]];
 const FONT = { family: "system-ui, -apple-system, Segoe UI, Roboto, Arial, DejaVu Sans, sans-serif", size: 13, color: COLOURS.ink };
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]] };
 const TOUCH = window.matchMedia("(pointer: coarse)").matches;
 const METRIC = new Map(DATA.metrics.map((m) => [m.key, m]));
 const ORDER = "order";
@@ -49,8 +49,8 @@ function showPicked() {
   const i = state.picked;
   panel.replaceChildren();
   if (i === null) return;
-  const missed = DATA.trials.missed[i].map((c) => DATA.constraints[c]);
-  const standing = missed.length ? `misses ${missed.join(", ")}` : view().front.includes(i) ? "on the front" : "feasible";
+  const missed = DATA.trials.misses[i];
+  const standing = missed.length ? `misses ${missed.join("; ")}` : view().front.includes(i) ? "on the front" : "feasible";
   element("h3", panel, { textContent: `Design ${DATA.trials.number[i]}: ${standing}` });
   const list = element("dl", panel);
   const add = (term, value) => {
@@ -71,7 +71,7 @@ function hover(i) {
   for (const dimension of DATA.dimensions) {
     if (dimension.values[i] !== null) lines.push(`${text(dimension.path)}: ${text(dimensionText(dimension, i))}`);
   }
-  for (const c of DATA.trials.missed[i]) lines.push(`misses ${text(DATA.constraints[c])}`);
+  for (const miss of DATA.trials.misses[i]) lines.push(`misses ${text(miss)}`);
   return lines.join("<br>");
 }
 
@@ -160,41 +160,68 @@ function median(values) {
   return sorted.length % 2 ? sorted[(sorted.length - 1) / 2] : (sorted[sorted.length / 2 - 1] + sorted[sorted.length / 2]) / 2;
 }
 
+// Medians by capacity; of many different capacities, by eight equal steps of the axis.
+function trend(pairs, log) {
+  const distinct = new Set(pairs.map(([c]) => c));
+  const along = (c) => (log ? Math.log(c) : c);
+  const low = along(Math.min(...distinct)), step = (along(Math.max(...distinct)) - low) / 8;
+  const groups = new Map();
+  for (const [c, hit] of pairs) {
+    const group = distinct.size <= 8 ? c : Math.min(7, Math.floor((along(c) - low) / step));
+    if (!groups.has(group)) groups.set(group, []);
+    groups.get(group).push([c, hit]);
+  }
+  return [...groups.keys()].sort((a, b) => a - b).map((g) => [median(groups.get(g).map(([c]) => c)), median(groups.get(g).map(([, hit]) => hit))]);
+}
+
 function tierTraces(tier) {
   const names = Object.keys(tier.hits);
   const onFront = new Set(DATA.views.flatMap((v) => v.front));
-  const log = spread(tier.capacity) || Math.max(...tier.capacity.map((c) => c || 0)) / Math.min(...tier.capacity.filter((c) => c)) > 6;
+  const known = tier.capacity.filter((c) => c !== null);
+  const log = Math.max(...known) / Math.min(...known) >= 4;
   return { log, traces: names.flatMap((name, m) => {
     const [color, symbol] = MEMBERS[m % MEMBERS.length];
     const which = DATA.trials.number.map((_, i) => i).filter((i) => tier.capacity[i] !== null && tier.hits[name][i] !== null);
     const aside = log ? (c) => c * (1 + 0.045 * (m - (names.length - 1) / 2)) : (c) => c;
-    const byCapacity = new Map();
-    for (const i of which) byCapacity.set(tier.capacity[i], [...(byCapacity.get(tier.capacity[i]) || []), tier.hits[name][i]]);
-    const capacities = [...byCapacity.keys()].sort((a, b) => a - b);
+    const line = trend(which.map((i) => [tier.capacity[i], tier.hits[name][i]]), log);
     const label = names.length > 1 ? text(name) : "designs";
     return [
       { type: which.length > 2500 ? "scattergl" : "scatter", mode: "markers", name: label, legendgroup: name, customdata: which, x: which.map((i) => aside(tier.capacity[i])), y: which.map((i) => tier.hits[name][i]),
         marker: { color, symbol, size: 6, opacity: 0.55, line: { color: COLOURS.ink, width: which.map((i) => (onFront.has(i) ? 1.6 : 0)) } },
         text: which.map((i) => `design ${DATA.trials.number[i]}<br>${tier.capacity[i]} GiB: ${tier.hits[name][i].toFixed(1)} %${names.length > 1 ? `<br>${label}` : ""}`), hovertemplate: "%{text}<extra></extra>" },
-      { type: "scatter", mode: "lines", legendgroup: name, showlegend: false, hoverinfo: "skip", x: capacities.map(aside), y: capacities.map((c) => median(byCapacity.get(c))), line: { color, width: 2 } },
+      { type: "scatter", mode: "lines", legendgroup: name, showlegend: false, hoverinfo: "skip", x: line.map(([c]) => aside(c)), y: line.map(([, hit]) => hit), line: { color, width: 2 } },
     ];
   }) };
 }
 
+function tierLegend() {
+  const bar = document.getElementById("tiers-legend");
+  const names = DATA.tiers.length ? Object.keys(DATA.tiers[0].hits) : [];
+  if (names.length < 2) return;
+  names.forEach((name, m) => {
+    const entry = element("label", bar);
+    element("span", entry, { className: "swatch" }).style.borderColor = MEMBERS[m % MEMBERS.length][0];
+    entry.append(name);
+  });
+}
+
 function drawTiers() {
+  tierLegend();
   if (!DATA.tiers.length) document.getElementById("tiers-section").remove();
-  for (const tier of DATA.tiers) {
-    const box = element("div", element("div", document.getElementById("tiers")), { className: "plot" });
+  const grid = document.getElementById("tiers");
+  const boxes = DATA.tiers.map(() => element("div", element("div", grid), { className: "plot" }));
+  DATA.tiers.forEach((tier, t) => {
+    const box = boxes[t];
     const { log, traces } = tierTraces(tier);
     const without = tier.absent ? `, ${tier.absent} designs without it` : "";
     Plotly.newPlot(box, traces, {
       font: FONT, title: { text: `${text(tier.name)}${without}`, x: 0, xref: "paper", font: { size: 15 } }, margin: { l: 48, r: 8, t: 32, b: 44 }, hovermode: "closest", dragmode: TOUCH ? false : "zoom",
       xaxis: { title: { text: "capacity (GiB)" }, type: log ? "log" : "linear", gridcolor: COLOURS.grid, ...(log ? { tickvals: ticks(tier.capacity), ticktext: ticks(tier.capacity).map(String) } : {}) },
       yaxis: { title: { text: "hit ratio (%)" }, rangemode: "tozero", gridcolor: COLOURS.grid, zeroline: false },
-      legend: { orientation: "h", x: 0, y: -0.24, yanchor: "top", font: { size: 11 } },
+      showlegend: false,
     }, CONFIG);
     box.on("plotly_click", (event) => pick(event.points[0].customdata));
-  }
+  });
 }
 
 function ticks(capacities) {
@@ -230,6 +257,10 @@ function printing() {
   window.addEventListener("afterprint", () => plots.forEach((p) => Plotly.relayout(p, { width: null, height: null, autosize: true })));
 }
 
+function hintAtOverflow() {
+  for (const box of document.querySelectorAll(".wide")) box.classList.toggle("overflowing", box.scrollWidth > box.clientWidth + 1);
+}
+
 frontControls();
 drawFront();
 document.getElementById("front").on("plotly_click", (event) => pick(event.points[0].customdata));
@@ -237,3 +268,5 @@ listeners.push(drawFront);
 drawTiers();
 document.querySelectorAll("table.sortable").forEach(sortable);
 printing();
+window.addEventListener("load", hintAtOverflow);
+window.addEventListener("resize", hintAtOverflow);

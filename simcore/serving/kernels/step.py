@@ -85,6 +85,7 @@ def end_step(st: Any, r: int) -> None:
         if req.generated == 0:
             req.first = stat.now
         req.generated += 1
+        stat.ended += 1
         if req.generated >= st.job[q].output:
             finish(st, r, q)
         else:
@@ -100,7 +101,6 @@ def end_decode(st: Any, r: int) -> None:
         take_private(st, r, pages_needed(st, r, np.int64(1), rep.steps))
     rep.step += rep.steps
     rep.context += rep.decoding * rep.steps
-    stat.decode_steps += rep.steps
     stat.decode_tokens += rep.decoding * rep.steps
     heap = r * st.par.max_seqs
     while rep.decoding > 0 and st.heap[heap].key <= rep.step:

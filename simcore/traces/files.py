@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def read_bytes(path: str | Path) -> bytes:
     Raises:
         InputError: missing, a folder, unreadable, empty, not what its suffix says, or a damaged or truncated compressed file.
     """
-    raw = _raw(path)
+    raw = raw_bytes(path)
     file = str(path)
     if raw.startswith(_GZIP):
         return _gunzip(raw, file)
@@ -55,7 +56,7 @@ def head_text(path: str | Path) -> str:
     Raises:
         InputError: missing, a folder, unreadable or empty.
     """
-    raw = _raw(path, limit=_HEAD_BYTES)
+    raw = raw_bytes(path, limit=_HEAD_BYTES)
     try:
         if raw.startswith(_GZIP):
             raw = zlib.decompressobj(wbits=31).decompress(raw, _HEAD_BYTES)
@@ -66,11 +67,16 @@ def head_text(path: str | Path) -> str:
     return raw.decode("utf-8-sig", errors="replace")
 
 
-def _raw(path: str | Path, limit: int = -1) -> bytes:
+def raw_bytes(path: str | Path, limit: int = -1) -> bytes:
+    """The first `limit` bytes of a file (all of it below 0) as they lie on disk.
+
+    Raises:
+        InputError: missing, a folder, unreadable or empty.
+    """
     file = str(path)
+    if os.path.isdir(path):
+        raise InputError("must be a trace file, this is a folder", file=file)
     try:
-        if Path(path).is_dir():
-            raise InputError("must be a trace file, this is a folder", file=file)
         with open(path, "rb") as stream:
             raw = stream.read(limit)
     except FileNotFoundError:

@@ -1,0 +1,76 @@
+"""The canonical form of a kv scenario: equal for scenarios that simulate equally, so no design is ever evaluated twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simcore.families._kv_scenario import Scenario
+from simcore.roofline.memory import pool, tier_block_bytes
+from simcore.specs.base import Spec
+from simcore.workloads.resolve import file_sha256, trace_path
+from simcore.workloads.spec import TraceWorkload
+
+_PROVENANCE = frozenset({"source", "date", "planning_value"})
+_ONLY_BELOW_HBM = frozenset({"load", "min_load_tokens", "max_waiting", "kv_layout", "write_backlog_s"})
+_ONLY_THRESHOLD = frozenset({"min_load_tokens", "max_waiting"})
+
+
+def canonical(scenario: Scenario) -> dict[str, Any]:
+    """Plain data without provenance and inactive fields, capacities in whole blocks."""
+    return {
+        "family": scenario.family,
+        "model": _plain(scenario.model, drop={"preset"}),
+        "gpu": _plain(scenario.gpu),
+        "replicas": scenario.replicas,
+        "router": scenario.router if scenario.replicas > 1 else None,
+        "engine": _plain(scenario.engine, drop=_inactive_knobs(scenario)),
+        "kv_format": _formats(scenario),
+        "weight_format": scenario.weights,
+        "tiers": _tiers(scenario),
+        "workload": _workload(scenario),
+        "reuse": _plain(scenario.reuse),
+        "slo": _plain(scenario.slo),
+    }
+
+
+def _plain(spec: Spec, drop: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:
+    return spec.model_dump(mode="json", exclude=set(drop | _PROVENANCE))
+
+
+def _inactive_knobs(scenario: Scenario) -> frozenset[str]:
+    if not scenario.lower_tiers:
+        return _ONLY_BELOW_HBM
+    return frozenset() if scenario.engine.load == "threshold" else _ONLY_THRESHOLD
+
+
+def _formats(scenario: Scenario) -> list[list[str]]:
+    """Runs of layers in one format; a latent cache has no V of its own."""
+    latent = scenario.model.mla is not None
+    runs: list[list[Any]] = []
+    for pair in scenario.kv_format.per_layer(scenario.model.layers):
+        names = [pair.k, pair.k if latent else pair.v]
+        if runs and runs[-1][1:] == names:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, *names])
+    return runs
+
+
+def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
+    held = pool(scenario.model, scenario.kv_format, scenario.engine, scenario.hbm.capacity_bytes, scenario.gpu.count)
+    block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine)
+    tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": scenario.hbm.policy}]
+    for name, tier in scenario.lower_tiers.items():
+        fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})
+        if scenario.replicas == 1:
+            del fields["shared"]
+        tiers.append({"name": name, "blocks": int(tier.capacity_bytes // block_bytes), **fields})
+    return tiers
+
+
+def _workload(scenario: Scenario) -> dict[str, Any]:
+    workload = scenario.workload
+    fields: dict[str, Any] = workload.model_dump(mode="json")
+    if isinstance(workload, TraceWorkload):
+        fields["trace"] = file_sha256(trace_path(workload, None))
+    return fields

@@ -1,0 +1,112 @@
+"""A kv scenario in words: what it is, how its numbers come about, how far to trust them."""
+
+from __future__ import annotations
+
+from simcore.families._kv_scenario import Scenario
+from simcore.families._kv_static import hbm
+from simcore.quantization.kv_bytes import kv_bytes_per_token
+from simcore.quantization.quality import LOSSLESS, quality_loss
+from simcore.roofline.constants import find_constants
+from simcore.roofline.memory import pool, usable_bytes
+from simcore.roofline.step_time import step_costs
+from simcore.specs.tier import TierSpec
+from simcore.units import format_bandwidth, format_bytes, format_seconds
+from simcore.workloads.spec import TraceWorkload, WorkloadSpec
+
+
+def describe(scenario: Scenario) -> list[str]:
+    """The scenario in sentences: model and GPUs, tiers, workload, scheduler."""
+    gpu, engine = scenario.gpu, scenario.engine
+    pair = scenario.kv_format.default
+    formats = pair.k if pair.k == pair.v else f"{pair.k} keys and {pair.v} values"
+    if scenario.kv_format.groups:
+        formats += f" ({len(scenario.kv_format.groups)} groups of layers differ)"
+    replicas = "1 replica" if scenario.replicas == 1 else f"{scenario.replicas} replicas"
+    return [
+        f"{scenario.model.name}, weights in {scenario.weights}, KV in {formats}, on {replicas} of {gpu.count} x {gpu.name}.",
+        f"HBM {format_bytes(scenario.hbm.capacity_bytes)}/GPU of KV pool, {scenario.hbm.policy}"
+        + "".join(_tier_words(scenario, n, t) for n, t in scenario.lower_tiers.items())
+        + ".",
+        f"Workload: {_workload_words(scenario.workload)}.",
+        f"Scheduler: up to {engine.max_num_seqs} sequences and {engine.max_num_batched_tokens} tokens a step, "
+        f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {engine.block_size} tokens; "
+        f"a prefix below HBM is loaded: {engine.load}.",
+    ]
+
+
+def _tier_words(scenario: Scenario, name: str, tier: TierSpec) -> str:
+    per = "in all" if tier.shared else "/replica"
+    space = " " if tier.shared else ""
+    read, _ = tier.bandwidths()
+    size = f"{format_bytes(tier.capacity_bytes)}{space}{per}"
+    return f"; {name.upper()} {size} at {format_bandwidth(read)}, {tier.policy}, {tier.placement}"
+
+
+def _workload_words(workload: WorkloadSpec) -> str:
+    if isinstance(workload, TraceWorkload):
+        name = f"trace {workload.trace.rsplit('/', 1)[-1]}"
+    else:
+        name = str(getattr(workload, "kind", "generated"))
+    if workload.concurrency is not None:
+        load = f"closed loop of {workload.concurrency} requests"
+    elif workload.request_rate is not None:
+        load = f"{workload.request_rate:g} requests/s"
+    else:
+        load = "arrivals as recorded" if isinstance(workload, TraceWorkload) else "arrivals as generated"
+    count = f", {workload.requests} requests" if workload.requests else ""
+    return f"{name}, {load}{count}"
+
+
+def explain(scenario: Scenario) -> list[str]:
+    """The arithmetic behind bytes per token, pool, HBM and step time."""
+    model, gpu, engine = scenario.model, scenario.gpu, scenario.engine
+    use, held = hbm(scenario), pool(model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)
+    costs = step_costs(
+        model, gpu, scenario.kv_format, scenario.weights, engine.max_num_batched_tokens, find_constants(gpu, engine.family)
+    )
+    pair = scenario.kv_format.default
+    if model.mla is not None:
+        width = f"{model.layers} layers x ({model.mla.kv_lora_rank} + {model.mla.qk_rope_head_dim}) latent values in {pair.k}"
+    else:
+        width = f"{model.layers} layers x {model.kv_heads} KV heads x {model.head_dim} x (K {pair.k} + V {pair.v})"
+    budget = engine.max_num_batched_tokens
+    return [
+        f"KV bytes per token = {width} = {kv_bytes_per_token(model, scenario.kv_format):,.0f} B",
+        f"KV pool = {format_bytes(scenario.hbm.capacity_bytes)}/GPU = {held.blocks:,} blocks of {engine.block_size} tokens "
+        f"= {held.tokens:,} tokens per replica",
+        f"HBM per GPU = weights {format_bytes(use.weights)} + activations {format_bytes(use.activations)} + runtime "
+        f"{format_bytes(use.runtime)} + pool {format_bytes(use.pool)} = {format_bytes(use.total)} of "
+        f"{format_bytes(usable_bytes(gpu, engine))} usable",
+        f"Step of 1 token {format_seconds(float(costs.lin_s[1]))}, of {budget} tokens {format_seconds(float(costs.lin_s[budget]))}; "
+        f"plus {format_seconds(1000 * costs.kv_s_per_token)} per 1,000 tokens of context read and "
+        f"{format_seconds(costs.seq_s)} per decoding sequence",
+        f"Prefill rate without attention {budget / float(costs.lin_s[budget]):,.0f} tokens/s per replica",
+    ]
+
+
+def trust(scenario: Scenario) -> list[str]:
+    """What is known about the errors of this scenario's numbers."""
+    constants = find_constants(scenario.gpu, scenario.engine.family)
+    lines = []
+    if constants.ttft_error is None or constants.tpot_error is None:
+        lines.append(
+            f"TTFT, TPOT: typical step-time constants; no measurement of {scenario.gpu.name} with {scenario.engine.family} "
+            "stands behind them."
+        )
+    else:
+        lines.append(
+            f"TTFT +-{100 * constants.ttft_error:.0f} %, TPOT +-{100 * constants.tpot_error:.0f} % (median of held-out runs, "
+            f"{scenario.gpu.name} with {scenario.engine.family}; HBM only, below saturation)."
+        )
+    links = [name.upper() for name in scenario.lower_tiers]
+    if links:
+        lines.append(f"Links to {', '.join(links)}: data-sheet rates, not calibrated on a machine.")
+    if scenario.gpu.planning_value or any(t.planning_value for t in scenario.lower_tiers.values()):
+        dates = sorted({d for d in (scenario.gpu.date, *(t.date for t in scenario.lower_tiers.values())) if d})
+        lines.append(f"Prices are planning values of {', '.join(dates)} (dse presets), not quotes.")
+    loss = quality_loss(scenario.model, scenario.kv_format)
+    if loss is None:
+        lines.append("Quality of this KV format on this model: nobody published it, so it is unknown.")
+    elif loss != LOSSLESS:
+        lines.append(f"Quality loss {100 * loss.value:.2g} %: {loss.benchmark} ({loss.source}).")
+    return lines

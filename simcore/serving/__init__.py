@@ -1,0 +1,1 @@
+"""Timed serving engine."""

@@ -1,0 +1,112 @@
+"""Machine code of an engine's entry, kept on disk between processes.
+
+An entry lives in a folder of its own, named like its package: its source, Numba's files, and a manifest of their checksums. A folder
+is built aside and renamed into place, so nobody ever reads half of one and any number of processes may start cold at once. A
+damaged folder is replaced. Where nothing can be written there is no cached entry; none of this is ever an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numba
+
+_MANIFEST = "manifest.json"
+_KEPT = 32  # folders of engines that edits of a source left behind
+
+Entry = Callable[[Any], int]
+
+
+def cached_entry(package: str, text: str, signature: Any) -> Entry | None:
+    """The function `run` of the module `text`, compiled for one argument of Numba type `signature`; read from disk, or compiled
+    and written there. None: nothing can be written."""
+    for root in _roots():
+        folder = root / package
+        if _intact(folder, text):
+            with suppress(Exception):  # not ours: whatever Numba may raise on reading, compiling again is right
+                return _compiled(package, folder, signature)
+    for root in _roots():
+        with suppress(OSError):
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryDirectory(prefix=f"{package}.", dir=root, ignore_cleanup_errors=True) as aside:
+                building = Path(aside, package)
+                building.mkdir()
+                (building / "run.py").write_text(text, encoding="utf-8")
+                entry = _compiled(package, building, signature)
+                with suppress(OSError):
+                    _publish(building, root / package, text)
+                return entry
+    return None
+
+
+def _roots() -> list[Path]:
+    """Where cached entries may be, best first. In the shared temporary folder only one that is the user's own."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    private = Path(tempfile.gettempdir(), f"simcore-{os.getuid() if hasattr(os, 'getuid') else 'cache'}")
+    roots = [Path(home, "simcore")]
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        roots.insert(0, Path(os.environ["NUMBA_CACHE_DIR"]))
+    with suppress(OSError):
+        private.mkdir(mode=0o700, exist_ok=True)
+        if not hasattr(os, "getuid") or (private.stat().st_uid == os.getuid() and not private.is_symlink()):
+            roots.append(private)
+    return roots
+
+
+def _compiled(package: str, folder: Path, signature: Any) -> Entry:
+    name = f"{package}.run"
+    spec = importlib.util.spec_from_file_location(name, folder / "run.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with _numba_files_beside_source():
+        spec.loader.exec_module(module)
+    module.run.compile((signature,))
+    entry: Entry = module.run
+    return entry
+
+
+@contextmanager
+def _numba_files_beside_source() -> Iterator[None]:
+    """Numba would rather use a folder of its own, which could not be renamed together with the source."""
+    kept = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = ""
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = kept
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    files = [folder / "run.py", *sorted((folder / "__pycache__").glob("*.nb?"))]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _intact(folder: Path, text: str) -> bool:
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        return bool(manifest == _checksums(folder)) and (folder / "run.py").read_text(encoding="utf-8") == text
+    except (OSError, ValueError):
+        return False
+
+
+def _publish(building: Path, folder: Path, text: str) -> None:
+    if _intact(folder, text):
+        return  # another process was faster
+    (building / _MANIFEST).write_text(json.dumps(_checksums(building)), encoding="utf-8")
+    if folder.exists():
+        os.rename(folder, building.parent / "replaced")
+    os.rename(building, folder)
+    siblings = [path for path in folder.parent.iterdir() if path.name.startswith("simcore_") and (path / _MANIFEST).exists()]
+    for old in sorted(siblings, key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)

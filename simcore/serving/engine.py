@@ -1,0 +1,134 @@
+"""Loading the compiled engine of a set of eviction policies.
+
+The kernels import their policy verbs from a module `order`, which is generated: one branch a policy. They are loaded afresh for each
+set of policies, under a package name that contains a hash of every source that goes in, so an edit anywhere makes another name and
+no stale machine code is ever run. Only the entry is cached on disk (`simcore.serving.cache`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from llvmlite.binding import get_host_cpu_name
+
+from simcore import kernel as kernel_module
+from simcore.errors import InputError
+from simcore.kernel import OPTIONS
+from simcore.plugins import find
+from simcore.serving import state
+from simcore.serving.cache import cached_entry
+
+FAMILY = "simcore.policies"
+VERBS = ("init", "on_hit", "on_miss", "choose_victim", "on_insert", "on_evict")
+PROVIDED: frozenset[str] = frozenset()  # what this engine can tell a policy beyond the verbs' arguments
+_DEFAULTS = {"on_pin": "on_evict", "on_release": "on_insert"}
+_ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj: Any"}
+
+Run = Callable[[state.State], int]
+_loaded: dict[tuple[str, ...], Run] = {}
+
+
+def policy_module(name: str) -> ModuleType:
+    """The module of an eviction policy.
+
+    Raises:
+        InputError: there is none of that name, or it needs to know what this engine does not.
+    """
+    module = find(FAMILY, name, (*VERBS, "FIELDS", "NEEDS"))
+    missing = sorted(module.NEEDS - PROVIDED)
+    if missing:
+        raise InputError(f"needs {', '.join(missing)}, which the serving engine does not track", path="policy", value=name)
+    return module
+
+
+def engine(names: Sequence[str], example: state.State) -> Run:
+    """The event loop for stores whose policies are among `names` (sorted, distinct; `store.policy` is the index), compiled for
+    states of the types of `example`."""
+    key = tuple(names)
+    if key not in _loaded:
+        _loaded[key] = _load(key, example)
+    return _loaded[key]
+
+
+def order_source(names: Sequence[str]) -> str:
+    """The text of the `order` module for a set of policies: each verb, switched by the policy number of the store."""
+    modules = {name: policy_module(name) for name in names}
+    lines = [f'"""The verbs of each store\'s eviction policy: {", ".join(names)}."""', "", "from typing import Any", ""]
+    lines += [f"import {module.__name__} as {name}" for name, module in modules.items()]
+    lines += ["from simcore.kernel import kernel", ""]
+    for verb in (*VERBS, *_DEFAULTS):
+        arguments = _ARGUMENTS.get(verb, ", i: Any")
+        passed = "st, s" + arguments.replace(": Any", "")
+        lines += ["", "@kernel", f"def {verb}(st: Any, s: Any{arguments}) -> Any:"]
+        for number, (name, module) in enumerate(modules.items()):
+            target = verb if hasattr(module, verb) else _DEFAULTS[verb]
+            indent = "    "
+            if number < len(modules) - 1:
+                lines.append(f"    if st.store[s].policy == {number}:")
+                indent = "        "
+            lines.append(f"{indent}return {name}.{target}({passed})")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _load(names: tuple[str, ...], example: state.State) -> Run:
+    order = order_source(names)
+    package = f"simcore_serving_{_digest(order, [policy_module(name) for name in names])}"
+    loop = _kernels(package, order)
+    if numba.config.DISABLE_JIT:
+        return loop
+    text = (
+        f'"""Serving engine for {", ".join(names)}."""\n\nfrom simcore.kernel import by_reference, entry\nfrom {package}.loop import loop\n\n\n'
+        "@entry\ndef run(st):\n    return loop(by_reference(st))\n"
+    )
+    return cached_entry(package, text, numba.typeof(example)) or loop
+
+
+def _kernels(package: str, order: str) -> Run:
+    """Load the kernels as package `package`, with the given `order` module; returns their event loop, not compiled yet."""
+    parent = ModuleType(package)
+    parent.__path__ = [str(Path(__file__).parent / "kernels")]
+    verbs = ModuleType(f"{package}.order")
+    sys.modules[parent.__name__] = parent
+    sys.modules[verbs.__name__] = verbs
+    exec(compile(order, f"<{verbs.__name__}>", "exec"), verbs.__dict__)
+    loop: Run = importlib.import_module(f"{package}.loop").loop
+    return loop
+
+
+def _digest(order: str, policies: Iterable[ModuleType]) -> str:
+    """Hash of everything the machine code depends on: sources, versions, processor, Numba's settings."""
+    here = Path(__file__).parent
+    sources = {Path(kernel_module.__file__), here / "state.py", *(here / "kernels").glob("*.py")}
+    for module in policies:
+        sources |= _jitted_sources(module)
+    settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
+    about = (sys.version, numba.__version__, llvmlite.__version__, np.__version__, get_host_cpu_name(), settings, OPTIONS, order)
+    digest = hashlib.sha256(repr(about).encode())
+    for path in sorted(sources):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def _jitted_sources(module: ModuleType) -> set[Path]:
+    """Files of a policy module and of all jitted functions that it reaches."""
+    found = {Path(str(module.__file__))}
+    names: list[dict[str, Any]] = [vars(module)]
+    while names:
+        for value in names.pop().values():
+            function = getattr(value, "py_func", None)
+            path = Path(function.__code__.co_filename) if function is not None else None
+            if path is not None and path not in found:
+                found.add(path)
+                names.append(function.__globals__)
+    return found

@@ -1,0 +1,55 @@
+"""Conservation laws, checked at the end of every run: cheap, and the first to notice when the engine is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.errors import InternalError
+from simcore.serving.state import DONE, REJECTED, State
+
+
+def check(st: State) -> None:
+    """Raises:
+    InternalError: a law does not hold; the message names it.
+    """
+    store, replica, request = st.store, st.replica, st.request
+    moved_in = sum(store[f] for f in ("in_computed", "in_loaded", "in_demoted", "in_written"))
+    moved_out = sum(store[f] for f in ("out_evicted", "out_dropped", "out_promoted"))
+    over = np.isin(request["state"], (DONE, REJECTED))
+    served = request["state"] == DONE
+    output = int(st.job["output"][served].sum())
+    laws: list[tuple[str, Any]] = [
+        ("blocks in = blocks out + resident", moved_in == moved_out + store["count"]),
+        ("resident <= capacity", store["count"] <= store["cap"]),
+        ("no block stays pinned", store["idle"] == store["count"]),
+        ("no private page is left", replica["private"] == 0),
+        ("no page stays promised", replica["promised"] == 0),
+        ("no context is left", (replica["context"] == 0) & (replica["decoding"] == 0)),
+        ("no request stays in a queue", (replica["queue_n"] == 0) & (replica["run_n"] == 0) & (replica["load_n"] == 0)),
+        ("no page phase is occupied", st.phase == 0),
+        ("every request is over", over),
+        ("hits + misses = lookups", _lookups_pass_down(st)),
+        ("first tokens + decoded tokens = output tokens", st.stat.ended + st.stat.decode_tokens == output),
+        ("arrival <= admission <= first token <= finish", _ordered(request[served])),
+    ]
+    for law, holds in laws:
+        if not np.all(holds):
+            raise InternalError(f"the serving engine broke the law: {law}")
+
+
+def _lookups_pass_down(st: State) -> bool:
+    """A tier's misses are the lookups of the tier below, over all replicas; the pools' lookups are all blocks of all prompts."""
+    view = st.tier["store"].reshape(-1, int(st.par.replicas))
+    lookups, hits = (np.array([st.store[f][np.unique(row)].sum() for row in view]) for f in ("lookups", "hits"))
+    asked = int(st.job["prompt_blocks"][st.request["state"] == DONE].sum())
+    return bool(lookups[0] == asked and (lookups[:-1] - hits[:-1] == lookups[1:]).all() and (hits <= lookups).all())
+
+
+def _ordered(request: Any) -> Any:
+    return (
+        (request["arrival"] <= request["admitted"])
+        & (request["admitted"] <= request["first"])
+        & (request["first"] <= request["finish"])
+    )

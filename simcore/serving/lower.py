@@ -1,0 +1,279 @@
+"""From setup and trace to arrays: the only place where they become `State`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.errors import InputError
+from simcore.kernel import LIST_HEADS
+from simcore.serving import state
+from simcore.serving.setup import ARRIVALS, LOAD_RULES, ROUTERS, ServingSetup, StoreSetup
+from simcore.serving.state import LATEST, NONE, PICOSECONDS, State
+from simcore.traces.reuse import units
+from simcore.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class TraceArrays:
+    """What runs on one trace, with one view of its blocks, share."""
+
+    job: Any
+    blocks: NDArray[np.uint32]
+    n_ids: int
+    wave_start: NDArray[np.int64]
+    longest_prompt: int  # blocks
+    prompt_tokens: int
+    output_tokens: int
+    longest_output: int
+    longest: int  # tokens of prompt and output together
+
+
+_arrays: WeakKeyDictionary[Trace, dict[tuple[int, bool, bool], TraceArrays]] = WeakKeyDictionary()
+
+
+def trace_arrays(trace: Trace, unit_tokens: int, *, partial_block: bool, output: bool) -> TraceArrays:
+    """The arrays of a trace, made once for each view of it.
+
+    Raises:
+        InputError: times beyond what an integer of picoseconds holds, or a unit the trace does not have.
+    """
+    memo = _arrays.setdefault(trace, {})
+    key = (unit_tokens, partial_block, output)
+    if key not in memo:
+        memo[key] = _trace_arrays(trace, unit_tokens, partial_block, output)
+    return memo[key]
+
+
+def _trace_arrays(trace: Trace, unit_tokens: int, partial_block: bool, output: bool) -> TraceArrays:
+    for path in ("arrival_s", "think_s"):
+        latest = float(getattr(trace, path).max())
+        if latest * PICOSECONDS > LATEST:
+            limit = LATEST // PICOSECONDS
+            raise InputError(f"must not exceed {limit} s (26 days)", path=path, value=latest, hint="cut or rescale the trace")
+    view = units(trace, unit_tokens, partial_block=partial_block, output=output)
+    tokens = trace.input_tokens.astype(np.int64) + trace.output_tokens
+    computed = (tokens - 1) // unit_tokens  # the last token is never computed on, so its block may stay incomplete
+    follower = np.full(trace.n, NONE, np.int32)
+    chained = np.flatnonzero(trace.after >= 0)
+    follower[trace.after[chained]] = chained
+    number, wave_start = _waves(trace.wave)
+
+    job = _records(trace.n, state.JOB)
+    job["arrival"] = _picoseconds(trace.arrival_s)
+    job["think"] = _picoseconds(trace.think_s)
+    job["block"] = view.start[:-1]
+    job["prompt"] = trace.input_tokens
+    job["output"] = trace.output_tokens
+    job["prompt_blocks"] = view.prompt_units
+    job["output_blocks"] = np.maximum(np.minimum(np.diff(view.start), computed) - view.prompt_units, 0) if output else 0
+    job["follower"] = follower
+    job["wave"] = number
+    job["chained"] = trace.after >= 0
+    return TraceArrays(
+        job=job,
+        blocks=view.ids,
+        n_ids=max(view.n_ids, 1),
+        wave_start=wave_start,
+        longest_prompt=int(view.prompt_units.max()),
+        prompt_tokens=trace.total_prompt_tokens,
+        output_tokens=trace.total_output_tokens,
+        longest_output=int(trace.output_tokens.max()),
+        longest=int(tokens.max()),
+    )
+
+
+def _waves(wave: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Waves numbered 0, 1, ... and the first request of each, with the end of the last."""
+    new = np.flatnonzero(np.diff(wave)) + 1
+    number = np.zeros(len(wave), np.int32)
+    number[new] = 1
+    return np.cumsum(number, dtype=np.int32), np.concatenate(([0], new, [len(wave)])).astype(np.int64)
+
+
+def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, ModuleType]], *, leap: bool) -> State:
+    """The state at time 0. `policies`: the set of eviction policies, by number.
+
+    Raises:
+        InputError: as `trace_arrays`, or step times whose sums an integer of picoseconds may not hold.
+    """
+    output = setup.output_reuse and trace.has_output_ids
+    arrays = trace_arrays(trace, setup.unit_tokens, partial_block=setup.partial_block, output=output)
+    names = [name for name, _ in policies]
+    modules = [module for _, module in policies]
+    n, replicas, tiers = trace.n, setup.replicas, len(setup.tiers)
+
+    request = _records(n, state.REQUEST)
+    request["arrival"] = NONE
+    replica = _records(replicas, state.REPLICA)
+    for field in ("blocked", "current", "queue_head", "queue_tail", "run_head", "run_tail", "ended_head", "ended_tail"):
+        replica[field] = NONE
+    stat = _records(1, state.STAT)[0]
+    stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
+    stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
+    store, view = _stores(setup, names, arrays.n_ids, state.store_dtype(modules))
+    tier, link = _links(setup, view)
+    heads = np.concatenate([np.arange(base, base + LIST_HEADS) for base in store["base"]])
+    node = np.empty(int(store["base"][-1]) + LIST_HEADS + int(_slots(store["cap"], arrays.n_ids)[-1]), state.node_dtype(modules))
+    node[heads] = 0
+    return State(
+        par=_knobs(trace, setup, arrays, leap),
+        stat=stat,
+        found=_records(1, state.FOUND)[0],
+        job=arrays.job,
+        request=request,
+        hit_tokens=np.zeros(n * (tiers + 1), np.int64),
+        replica=replica,
+        phase=np.zeros(replicas * setup.page_tokens, np.int64),
+        tier=tier,
+        link=link,
+        store=store,
+        node=node.view(np.recarray),
+        slot=scratch.take(len(store) * arrays.n_ids),
+        heap=_records(2 * replicas * setup.max_num_seqs + n, state.HEAP),
+        plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
+        plan_free=np.zeros(tiers + 1, np.int64),
+        blocks=arrays.blocks,
+        wave_start=arrays.wave_start,
+        lin=_picoseconds(setup.costs.lin_s[: setup.max_num_batched_tokens + 1]),
+    )
+
+
+def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -> Any:
+    par = _records(1, state.PAR)[0]
+    par.requests = trace.n
+    par.replicas = setup.replicas
+    par.tiers = len(setup.tiers)
+    par.ids = arrays.n_ids
+    par.waves = len(arrays.wave_start) - 1
+    par.unit = setup.unit_tokens
+    par.page = setup.page_tokens
+    par.unit_pages = setup.unit_tokens // setup.page_tokens
+    par.pool_pages = setup.pool_pages
+    par.budget = setup.max_num_batched_tokens
+    par.max_seqs = setup.max_num_seqs
+    par.chunked = setup.chunked_prefill
+    par.router = ROUTERS.index(setup.router)
+    par.arrivals = ARRIVALS.index(setup.arrivals)
+    par.concurrency = setup.concurrency
+    par.load_rule = LOAD_RULES.index(setup.load_rule)
+    par.min_load = setup.min_load_tokens
+    par.max_waiting = setup.max_waiting
+    par.recompute_last = setup.recompute_last
+    par.output_reuse = setup.output_reuse and trace.has_output_ids
+    par.write_backlog = _ps(setup.write_backlog_s)
+    par.kv = _ps(setup.costs.kv_s_per_token)
+    par.seq = _ps(setup.costs.seq_s)
+    par.response = _ps(setup.costs.request_s)
+    par.pair = setup.costs.pair_s * PICOSECONDS
+    par.leap = leap
+    par.quiet_eviction = all(t.placement == "inclusive" and not t.shared for t in setup.tiers)
+    # Alone, a request takes a step for each budget of prompt and each token of output; twice for start and end, 20 for preemption.
+    par.max_events = 1_000_000 + 40 * (2 * trace.n + arrays.prompt_tokens // par.budget + arrays.output_tokens)
+    _refuse_overflow(setup, arrays)
+    return par
+
+
+def _refuse_overflow(setup: ServingSetup, arrays: TraceArrays) -> None:
+    """The longest leap, at the slowest step, must stay within an integer of picoseconds."""
+    costs = setup.costs
+    step_s = float(costs.lin_s[: setup.max_num_batched_tokens + 1].max()) + setup.max_num_seqs * (
+        costs.seq_s + costs.kv_s_per_token * arrays.longest
+    )
+    step_s = max(step_s, costs.pair_s * setup.max_num_batched_tokens * arrays.longest)
+    if step_s * arrays.longest_output * PICOSECONDS > LATEST:
+        rule = f"the slowest step ({step_s:.3g} s) times the longest output must stay below {LATEST // PICOSECONDS} s (26 days)"
+        raise InputError(rule, path="costs", value=step_s)
+
+
+def _stores(setup: ServingSetup, names: list[str], n_ids: int, dtype: np.dtype[Any]) -> tuple[Any, NDArray[np.int64]]:
+    """The store records, and view[tier, replica]: the store that a replica sees as that tier (0 is HBM)."""
+    replicas = setup.replicas
+    view = np.zeros((len(setup.tiers) + 1, replicas), np.int64)
+    view[0] = np.arange(replicas)
+    capacity = [setup.pool_pages // (setup.unit_tokens // setup.page_tokens)] * replicas
+    policy = [names.index(setup.hbm_policy)] * replicas
+    for k, tier in enumerate(setup.tiers, start=1):
+        count = 1 if tier.shared else replicas
+        view[k] = len(capacity) + (0 if tier.shared else np.arange(replicas))
+        capacity += [tier.capacity_blocks] * count
+        policy += [names.index(tier.policy)] * count
+    store = _records(len(capacity), dtype)
+    store["cap"] = capacity
+    store["policy"] = policy
+    store["map"] = np.arange(len(capacity), dtype=np.uint64) * np.uint64(n_ids)
+    sizes = _slots(store["cap"], n_ids) + LIST_HEADS
+    store["base"] = 1 + np.concatenate(([0], np.cumsum(sizes)[:-1]))  # slot 0 is nobody's
+    if int(store["base"][-1]) + int(sizes[-1]) >= 2**32:
+        raise InputError("the stores hold more blocks than 2^32", path="tiers", hint="use larger blocks")
+    return store, view
+
+
+def _slots(capacity: NDArray[np.int64], n_ids: int) -> NDArray[np.int64]:
+    """Slots a store needs: no more than there are different blocks."""
+    return np.minimum(capacity, n_ids)
+
+
+def _links(setup: ServingSetup, view: NDArray[np.int64]) -> tuple[Any, Any]:
+    """Tier and link records: of each replica its host link, of each store below its device link; reads and writes apart."""
+    replicas = setup.replicas
+    link = _records(2 * (int(view.max()) + 1), state.LINK)
+    tier = _records(view.size, state.TIER)
+    tier["store"] = view.ravel()
+    tier["read"] = 2 * view.ravel()  # two links a store; those of a pool are its replica's host link
+    tier["write"] = 2 * view.ravel() + 1
+    host = StoreSetup(
+        name="host",
+        capacity_blocks=1,
+        read_s_per_block=setup.host_link_read_s_per_block,
+        write_s_per_block=setup.host_link_write_s_per_block,
+        read_latency_s=setup.host_link_latency_s,
+        write_latency_s=setup.host_link_latency_s,
+    )
+    for k, spec in enumerate((host, *setup.tiers)):
+        tier["inclusive"][k * replicas : (k + 1) * replicas] = spec.placement == "inclusive"
+        link["block"][2 * view[k]] = _ps(spec.read_s_per_block)
+        link["block"][2 * view[k] + 1] = _ps(spec.write_s_per_block)
+        link["latency"][2 * view[k]] = _ps(spec.read_latency_s)
+        link["latency"][2 * view[k] + 1] = _ps(spec.write_latency_s)
+    return tier, link
+
+
+def _records(n: int, dtype: np.dtype[Any]) -> Any:
+    return np.zeros(n, dtype).view(np.recarray)
+
+
+def _picoseconds(seconds: Any) -> NDArray[np.int64]:
+    return np.rint(np.asarray(seconds, np.float64) * PICOSECONDS).astype(np.int64)
+
+
+def _ps(seconds: float) -> int:
+    return round(seconds * PICOSECONDS)
+
+
+class _Scratch(threading.local):
+    """The largest array of a run, kept between runs of a thread: fresh memory costs more than clearing used memory."""
+
+    kept: NDArray[np.uint32] | None = None
+
+    def take(self, size: int) -> NDArray[np.uint32]:
+        """A zeroed array; it belongs to the caller until `give`."""
+        kept, self.kept = self.kept, None
+        if kept is None or len(kept) < size:
+            return np.zeros(size, np.uint32)
+        kept[:size] = 0
+        return kept[:size]
+
+    def give(self, array: NDArray[np.uint32]) -> None:
+        if array.nbytes <= 1 << 26:
+            self.kept = array if array.base is None else array.base
+
+
+scratch = _Scratch()

@@ -1,0 +1,164 @@
+"""What one serving run is told: replicas, their pools, the tiers below, costs and rules. Plain numbers, no model, no hardware."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from simcore.errors import InputError
+from simcore.roofline.step_time import StepCosts
+
+PLACEMENTS = ("exclusive", "inclusive")
+LOAD_RULES = ("always", "never", "cheaper", "threshold")
+ARRIVALS = ("open", "closed", "backlog")
+ROUTERS = ("round_robin", "least_loaded")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreSetup:
+    """A tier below HBM, with its own link: one queue for reads and one for writes, shared by all replicas if the tier is.
+
+    Args:
+        capacity_blocks: reuse blocks it holds, at least 1; of each replica, or in all when `shared`.
+        policy: eviction policy, by name.
+        placement: "exclusive" takes what is evicted above it and gives a block up on a hit; "inclusive" gets a copy of each
+            block completed in HBM and keeps it on a hit.
+        shared: one store and one link for all replicas.
+        read_s_per_block, write_s_per_block: time of a block on its link.
+        read_latency_s, write_latency_s: from the last byte on its link to the block being usable.
+    """
+
+    name: str
+    capacity_blocks: int
+    policy: str = "lru"
+    placement: str = "exclusive"
+    shared: bool = False
+    read_s_per_block: float = 0.0
+    write_s_per_block: float = 0.0
+    read_latency_s: float = 0.0
+    write_latency_s: float = 0.0
+
+    def validate(self) -> None:
+        """Raises:
+        InputError: a field is out of its range; `path` names it.
+        """
+        _at_least(1, self, ("capacity_blocks",))
+        _seconds(self, ("read_s_per_block", "write_s_per_block", "read_latency_s", "write_latency_s"))
+        _one_of("placement", self.placement, PLACEMENTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServingSetup:
+    """R identical replicas and all they are told.
+
+    Args:
+        replicas: R.
+        pool_pages: pages of a replica's HBM pool; never exceeded.
+        page_tokens: tokens of a page, the unit of allocation.
+        unit_tokens: tokens of a reuse block, a multiple of `page_tokens` and of the trace's granule.
+        hbm_policy: eviction policy of the pools, by name.
+        tiers: the tiers below, top to bottom.
+        host_link_read_s_per_block, host_link_write_s_per_block: time of a block on a replica's host link, which all traffic
+            between its GPU and any lower tier passes, one queue a direction.
+        host_link_latency_s: added to the arrival of a block that passed it.
+        costs: step times; `lin_s` must reach to `max_num_batched_tokens`.
+        max_num_seqs: admitted requests at a time (loading, prefilling, decoding), at most `max_num_batched_tokens`.
+        max_num_batched_tokens: the token budget of a step.
+        chunked_prefill: prompts share steps with decoding and are cut to the budget; otherwise steps of whole prompts go first.
+        load_rule: what to do with blocks found below HBM: "always", "never", "cheaper" (than computing them) or "threshold".
+        min_load_tokens, max_waiting: of "threshold": load if at least so many tokens can be loaded while at most so many
+            requests wait on the replica (the one in question included).
+        recompute_last: a prompt found whole computes its last block again; otherwise only what the first token needs.
+        output_reuse: finished outputs leave reusable blocks, if the trace names them.
+        partial_block: a prompt's partly filled last block is a reuse block too.
+        arrivals: "open" (the trace's times and chains), "closed" (`concurrency` requests in flight, in the trace's order) or
+            "backlog" (everything at time 0).
+        concurrency: of "closed".
+        router: "round_robin" in order of arrival, or "least_loaded" (fewest waiting and admitted requests, first of equals).
+        write_backlog_s: a write that would wait longer for its links is dropped.
+    """
+
+    replicas: int = 1
+    pool_pages: int
+    page_tokens: int
+    unit_tokens: int
+    hbm_policy: str = "lru"
+    tiers: tuple[StoreSetup, ...] = ()
+    host_link_read_s_per_block: float = 0.0
+    host_link_write_s_per_block: float = 0.0
+    host_link_latency_s: float = 0.0
+    costs: StepCosts
+    max_num_seqs: int = 256
+    max_num_batched_tokens: int = 2048
+    chunked_prefill: bool = True
+    load_rule: str = "cheaper"
+    min_load_tokens: int = 0
+    max_waiting: int = 0
+    recompute_last: bool = True
+    output_reuse: bool = True
+    partial_block: bool = False
+    arrivals: str = "open"
+    concurrency: int = 1
+    router: str = "round_robin"
+    write_backlog_s: float = 1.0
+
+    def validate(self) -> None:
+        """Raises:
+        InputError: a field is out of its range, or two contradict each other; `path` names it.
+        """
+        counts = ("replicas", "pool_pages", "page_tokens", "unit_tokens", "max_num_seqs", "max_num_batched_tokens", "concurrency")
+        _at_least(1, self, counts)
+        _at_least(0, self, ("min_load_tokens", "max_waiting"))
+        links = ("host_link_read_s_per_block", "host_link_write_s_per_block", "host_link_latency_s")
+        _seconds(self, (*links, "write_backlog_s"))
+        _one_of("load_rule", self.load_rule, LOAD_RULES)
+        _one_of("arrivals", self.arrivals, ARRIVALS)
+        _one_of("router", self.router, ROUTERS)
+        if self.unit_tokens % self.page_tokens:
+            rule = f"must be a multiple of page_tokens ({self.page_tokens})"
+            raise InputError(rule, path="unit_tokens", value=self.unit_tokens)
+        if self.max_num_seqs > self.max_num_batched_tokens:
+            rule = f"must not exceed max_num_batched_tokens ({self.max_num_batched_tokens}): each decoding sequence takes a token"
+            raise InputError(rule, path="max_num_seqs", value=self.max_num_seqs)
+        names = [tier.name for tier in self.tiers]
+        for number, tier in enumerate(self.tiers):
+            if tier.name in ("hbm", "host", *names[:number]):
+                raise InputError("is taken", path=f"tiers.{number}.name", value=tier.name)
+            try:
+                tier.validate()
+            except InputError as error:
+                raise error.within(prefix=f"tiers.{number}") from None
+        self._validate_costs()
+
+    def _validate_costs(self) -> None:
+        costs = self.costs
+        if len(costs.lin_s) <= self.max_num_batched_tokens:
+            rule = f"must have an entry for each of 0 to {self.max_num_batched_tokens} tokens"
+            raise InputError(rule, path="costs.lin_s", value=len(costs.lin_s))
+        lin = costs.lin_s[1 : self.max_num_batched_tokens + 1]
+        if not (lin > 0).all() or not (lin < 1e6).all():
+            raise InputError("a step must take a positive time, below a million seconds", path="costs.lin_s")
+        try:
+            _seconds(costs, ("kv_s_per_token", "seq_s", "pair_s", "request_s"))
+        except InputError as error:
+            raise error.within(prefix="costs") from None
+
+
+def _at_least(low: int, owner: object, names: Iterable[str]) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        if not low <= value < 2**48:
+            raise InputError(f"must be at least {low} and below 2^48", path=name, value=value)
+
+
+def _seconds(owner: object, names: Iterable[str]) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        if not (math.isfinite(value) and 0 <= value <= 1e6):
+            raise InputError("must be between 0 and 1000000 s", path=name, value=value)
+
+
+def _one_of(path: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InputError(f"must be one of {', '.join(allowed)}", path=path, value=value)
