@@ -24,7 +24,8 @@ class TierOutcome:
     bytes_in: int
     bytes_out: int
     bytes_resident: int
-    dropped_bytes: int = 0
+    refused_bytes: int = 0
+    """Bytes that were to come in and did not: the links were backed up, or the policy kept what it had."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Outcome:
     rejected: int
     preemptions: int
     recomputed_tokens: int
-    readmission_hit_tokens: int
-    """Tokens found again by requests that had been preempted; never counted as reuse."""
+    readmission_hit_blocks: int
+    """Blocks found again by requests that had been preempted; never counted as reuse."""
     offered_rps: float | None
     """Arrival rate of an open-loop load; None for a closed loop."""
     sustainable_rps: float | None

@@ -28,6 +28,8 @@ Capacities are numbers with the unit in the name (`tiers.hbm.capacity_gib`), and
 To compare designs: tick them, *Compare*, then pick the axes."""
 MAX_KEY, MAX_VALUE = 250, 6000
 MAX_CHILDREN = 200
+CURVE = "hypervolume"
+"""The metric that every point of a search's curves has."""
 _SUFFIXES: dict[str, tuple[str, float]] = {
     "bytes": ("_gib", float(GIB)),
     "seconds": ("_s", 1.0),
@@ -137,7 +139,7 @@ def end_ms(trial: Trial) -> int:
 
 def step_of(trials: Sequence[Trial], step: int, feasible: int, hypervolume: float, front_size: int) -> Step:
     """The point of the curves after `step` of `trials`, `feasible` of which are."""
-    values = {"hypervolume": hypervolume, "front_size": float(front_size), "feasible_share": feasible / step}
+    values = {CURVE: hypervolume, "front_size": float(front_size), "feasible_share": feasible / step}
     return Step(step, end_ms(trials[step - 1]), values)
 
 

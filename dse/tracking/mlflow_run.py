@@ -83,12 +83,11 @@ class MlflowTracker:
         """Record the front and the files of `study`, and what an earlier search could not; waits, but not for long."""
         if self._writer is None:
             return
-        for step in steps_of(study):
-            self._writer.put(step)
         children = child_runs(study)
         files = [path for name in ARTIFACTS if (path := study.folder / name).is_file()]
         view = front_view(study, children)
-        self._writer.put(End(children, files, search_note(study), view, _STATUS[study.status], _now_ms()))
+        status = _STATUS[study.status]
+        self._writer.put(End(steps_of(study), children, files, search_note(study), view, status, _now_ms()))
         missing, error = self._writer.close(PATIENCE_S["server" if self._store.is_server else "database"], LIMIT_S)
         if missing:
             self.not_recorded = not_recorded(missing, error, self._store, study.name)
@@ -109,10 +108,9 @@ def front_view(study: Study, children: Sequence[ChildRun]) -> View | None:
 
 def not_recorded(missing: Sequence[Event], error: Exception | None, store: Store, name: str) -> str:
     """The sentence about what is missing, why, and how to add it."""
-    steps = len({e.step for e in missing if isinstance(e, Step)})
-    ends = [e for e in missing if isinstance(e, End)]
-    what = [f"{steps} points of the search's curves"] if steps else []
-    for end in ends:
+    points = sum(isinstance(e, Step) for e in missing)
+    what = [f"{points} points of the search's curves"] if points else []
+    for end in (e for e in missing if isinstance(e, End)):
         what += [f"{len(end.children)} designs of the front", f"{len(end.artifacts)} files"]
     reason = _reason(error) if error is not None else "it took too long"
     return (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dse.tracking.links import front_filter
-from dse.tracking.mlflow_record import EXPERIMENT_NOTE, ChildRun, Step
+from dse.tracking.mlflow_record import CURVE, EXPERIMENT_NOTE, ChildRun, Step
 from dse.tracking.mlflow_state import RunState, forget_progress, write_state
 from dse.tracking.mlflow_view import View
 from dse.tracking.writer import Beat
@@ -37,8 +37,9 @@ class Begin:
 
 @dataclass(frozen=True)
 class End:
-    """A search ended: the designs of the front, its files, its description and its status in MLflow's words."""
+    """A search ended: all of its curves, the designs of the front, files, description, and its status in MLflow's words."""
 
+    steps: Sequence[Step]
     children: Sequence[ChildRun]
     artifacts: Sequence[Path]
     note: str
@@ -160,13 +161,8 @@ class MlflowSink:
         return str(found.experiment_id)
 
     def _log_steps(self, steps: Sequence[Step]) -> None:
-        fresh = [s for s in steps if s.step > self.state.last_step]
-        if not fresh:
-            return
-        self._log_metrics(
-            self.state.run_id, [(key, value, s.time_ms, s.step) for s in fresh for key, value in s.values.items()]
-        )
-        self._remember(last_step=fresh[-1].step)
+        rows = [(key, value, s.time_ms, s.step) for s in steps for key, value in s.values.items()]
+        self._log_metrics(self.state.run_id, rows)
 
     def _log_metrics(self, run_id: str, rows: Sequence[tuple[str, float, int, int]]) -> None:
         from mlflow.entities import Metric
@@ -182,6 +178,9 @@ class MlflowSink:
 
     def _end(self, end: End, beat: Beat) -> None:
         client, run_id = self._client, self.state.run_id
+        recorded = {point.step for point in client.get_metric_history(run_id, CURVE)}
+        self._log_steps([step for step in end.steps if step.step not in recorded])
+        beat()
         known = self._children(run_id)
         wanted = {str(child.number) for child in end.children}
         for number, run in known.items():

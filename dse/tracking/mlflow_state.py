@@ -22,7 +22,6 @@ class RunState:
         store: LOCAL, or the tracking URI without its password.
         key: made up by us before the run exists; finds a run again whose id could not be stored any more.
         experiment_id, run_id: given by MLflow; empty before.
-        last_step: last step of the parent run's curves that is recorded; -1 for none.
         view: key of the saved view of the front; empty when there is none.
         children: run ids of the front's designs, in the front's order.
     """
@@ -31,7 +30,6 @@ class RunState:
     key: str
     experiment_id: str = ""
     run_id: str = ""
-    last_step: int = -1
     view: str = ""
     children: tuple[str, ...] = ()
 

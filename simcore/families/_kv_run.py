@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from simcore.errors import InputError
+from simcore.families._kv_outcome import outcome_of, sustainable_rps
 from simcore.families._kv_scenario import Scenario
-from simcore.families._kv_static import static_metrics
-from simcore.outcome import LinkOutcome, Outcome, TierOutcome
+from simcore.outcome import Outcome
 from simcore.roofline.constants import find_constants
 from simcore.roofline.memory import pool, tier_block_bytes
 from simcore.roofline.step_time import step_costs
 from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_seconds_per_block
-from simcore.serving.engine import serve
-from simcore.serving.setup import ServingResult, ServingSetup, StoreSetup
-from simcore.traces.reuse import ideal_hit, reuse_unit
+from simcore.serving.serve import serve
+from simcore.serving.setup import ServingSetup, StoreSetup
+from simcore.traces.reuse import reuse_unit
 from simcore.traces.trace import Trace
 from simcore.units import exact_bytes
 from simcore.workloads.resolve import build_trace
@@ -37,16 +35,7 @@ def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
     setup = serving_setup(scenario, trace)
     result = serve(trace, setup)
     drained = serve(trace, replace(setup, arrivals="backlog"))
-    return _outcome(scenario, trace, setup, result, sustainable_rps(drained))
-
-
-def sustainable_rps(drained: ServingResult) -> float | None:
-    """Requests per second over the middle 80 % of the finishes of a drained backlog: no filling, no emptying batch."""
-    finish = np.sort(drained.finish_s[~drained.rejected])
-    first, last = int(0.1 * len(finish)), int(0.9 * len(finish))
-    if last <= first or finish[last] <= finish[first]:
-        return len(finish) / float(finish[-1]) if len(finish) and finish[-1] > 0 else None
-    return (last - first) / float(finish[last] - finish[first])
+    return outcome_of(scenario, trace, setup, result, sustainable_rps(drained))
 
 
 def output_reuse(scenario: Scenario, trace: Trace) -> bool:

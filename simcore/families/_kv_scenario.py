@@ -14,7 +14,7 @@ from simcore.presets import Gpu, Model, Tier
 from simcore.quantization.kv_bytes import kv_footprint_per_gpu
 from simcore.quantization.weights import find_weight_format
 from simcore.roofline.constants import find_constants
-from simcore.specs.base import Seconds, Spec
+from simcore.specs.base import Seconds, Spec, yaml_name
 from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
 from simcore.specs.tier import TierSpec
@@ -130,11 +130,12 @@ def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:
     _refuse_meaningless(tiers["hbm"])
 
 
-_HBM_ONLY = {"capacity_bytes", "policy"}
+_OF_HBM = {"capacity_bytes", "policy"}
 
 
 def _refuse_meaningless(hbm: TierSpec) -> None:
     """HBM's speed and price belong to the GPU; saying them here would change nothing."""
-    for field in sorted(hbm.model_fields_set - _HBM_ONLY):
-        hint = "set it on gpu (bandwidth, memory, hbm_usd_per_gib)"
-        raise InputError("belongs to the GPU, not to its tier", path=f"tiers.hbm.{field}", hint=hint)
+    for name, info in TierSpec.model_fields.items():
+        if name not in _OF_HBM and getattr(hbm, name) != info.default:
+            hint = "set it on gpu (bandwidth, memory, hbm_usd_per_gib)"
+            raise InputError("belongs to the GPU, not to its tier", path=f"tiers.hbm.{yaml_name(name)}", hint=hint)

@@ -77,7 +77,8 @@ def explain(scenario: Scenario) -> list[str]:
         f"HBM per GPU = weights {format_bytes(use.weights)} + activations {format_bytes(use.activations)} + runtime "
         f"{format_bytes(use.runtime)} + pool {format_bytes(use.pool)} = {format_bytes(use.total)} of "
         f"{format_bytes(usable_bytes(gpu, engine))} usable",
-        f"Step of 1 token {format_seconds(float(costs.lin_s[1]))}, of {budget} tokens {format_seconds(float(costs.lin_s[budget]))}; "
+        f"Step of 1 token {format_seconds(float(costs.lin_s[1]))}, of {budget} tokens "
+        f"{format_seconds(float(costs.lin_s[budget]))}; "
         f"plus {format_seconds(1000 * costs.kv_s_per_token)} per 1,000 tokens of context read and "
         f"{format_seconds(costs.seq_s)} per decoding sequence",
         f"Prefill rate without attention {budget / float(costs.lin_s[budget]):,.0f} tokens/s per replica",

@@ -36,7 +36,7 @@ def sniff(path: str | Path) -> bool:
     line = next((text for text in head_text(path).splitlines() if text.strip()), "")
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(row, dict) and len(set(_FIELDS) & set(row)) >= 3
 

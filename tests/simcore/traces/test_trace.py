@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -156,7 +157,7 @@ def test_gather_takes_rows(rows: list[list[int]], data: st.DataObject) -> None:
     start = np.cumsum([0, *map(len, rows)])
     flat = np.array([v for row in rows for v in row], np.uint32)
     new_start, values = gather(start, flat, np.array(order))
-    taken = [values[a:b].tolist() for a, b in zip(new_start[:-1], new_start[1:], strict=True)]
+    taken = [values[a:b].tolist() for a, b in pairwise(new_start)]
     assert taken == [rows[i] for i in order]
 
 

@@ -1,0 +1,113 @@
+"""What `search` and `front` say about a study: the text and the JSON object are made here, from the same trials."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import simcore
+from dse.analysis.infeasible import infeasible_lines, nearest
+from dse.analysis.text import Run, Text, front_text, header
+from dse.analysis.view import Front
+from dse.commands.output import Output, highlighted
+from dse.front import front_members
+from simcore.errors import SimcoreError
+from simcore.yamlio import dump_yaml
+
+if TYPE_CHECKING:
+    from dse.space import Space
+    from dse.study import Study
+    from dse.trial import Trial
+
+PROSE = 80
+
+
+def fronts_of(study: Study) -> list[Front]:
+    """The study's front, one per member with `combine: each`, each with the base scenario to hold it against."""
+    return [Front(study.space, study.trials, member, study.base) for member in front_members(study.space)]
+
+
+def statements(space: Space, trial: Trial | None) -> tuple[str, ...]:
+    """What the simulator says about its own accuracy on this design (the base scenario without one)."""
+    point: Mapping[str, Any] = {} if trial is None else trial.point
+    try:
+        return tuple(simcore.trust(simcore.build_scenario(space.scenario(point), base_dir=space.base_dir)))
+    except SimcoreError as error:
+        return (f"Accuracy unknown: the scenario cannot be built here ({error}).",)
+
+
+def accuracy(study: Study) -> tuple[str, ...]:
+    """The simulator's statements about the knee, or the cheapest design of the front."""
+    first = next((f for f in fronts_of(study) if f.designs), None)
+    return statements(study.space, None if first is None else first.knee or first.designs[0])
+
+
+def continuing(study: Study) -> str:
+    """The command that goes on with a study, known from its folder alone."""
+    name = "" if study.name == study.space.name else f" --study {shlex.quote(study.name)}"
+    return f"dse search {shlex.quote(str(study.folder / 'space.yaml'))}{name}"
+
+
+def exit_status(study: Study) -> int:
+    """3 when nothing is feasible, 1 when nothing could even be simulated, else 0."""
+    if any(t.feasible for t in study.trials):
+        return 0
+    return 3 if any(t.state == "complete" for t in study.trials) else 1
+
+
+def study_text(study: Study, run: Run, output: Output) -> str:
+    """The whole text at the end of a search."""
+    lines = [header(study.space, study.trials, run, exit_status(study)), *([study.note] if study.note else [])]
+    found = fronts_of(study)
+    if exit_status(study):
+        lines += ["", *infeasible_lines(found[0], min(output.width, PROSE))]
+        return "\n".join(lines)
+    for number, front in enumerate(found):
+        lines += [""] if number else []
+        lines += coloured(front_text(front, run, width=output.width), output)
+    return "\n".join(lines)
+
+
+def coloured(text: Text, output: Output) -> list[str]:
+    """The lines of a text, its marked ones coloured on a terminal."""
+    return highlighted(text.lines, text.marked, output.colour)
+
+
+def study_object(study: Study) -> dict[str, Any]:
+    """The JSON object of `search` and `front`."""
+    found = fronts_of(study)
+    data: dict[str, Any] = {
+        "study": study.name,
+        "objectives": [m.key for m in study.space.objectives],
+        "constraints": [c.text for c in (*study.space.path_constraints, *study.space.metric_constraints)],
+        "counts": study.counts,
+        "hypervolume": study.hypervolume,
+        "front": [design_object(front, trial) for front in found for trial in front.designs],
+    }
+    if not any(t.feasible for t in study.trials):
+        data["nearest"] = [
+            {**design_object(found[0], t), "misses": study.space.misses(t.metrics)} for t in nearest(study.trials)
+        ]
+    return data
+
+
+def design_object(front: Front, trial: Trial) -> dict[str, Any]:
+    """One design: number, point, metrics; the member on a member's front."""
+    values = trial.combined if front.member is None else trial.metrics[front.member]
+    data = {"number": trial.number, "design": dict(trial.point), "metrics": dict(values)}
+    return data if front.member is None else {**data, "member": front.member}
+
+
+def write_page(study: Study, trust: Sequence[str]) -> Path:
+    """Write report.html into the study's folder."""
+    from dse.analysis.report import write_report
+    from dse.commands.versions import versions
+
+    settings = study.settings
+    provenance = {"sampler": settings.sampler, "seed": str(settings.seed), "batch": str(settings.batch_size), **versions()}
+    return write_report(study.folder, study.space, study.trials, statements=trust, provenance=provenance)
+
+
+__all__ = ["dump_yaml"]

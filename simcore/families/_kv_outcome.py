@@ -1,0 +1,107 @@
+"""From what the serving engine counted in blocks to an `Outcome` in bytes and seconds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simcore.families._kv_scenario import Scenario
+from simcore.families._kv_static import static_metrics
+from simcore.outcome import LinkOutcome, Outcome, TierOutcome
+from simcore.roofline.memory import pool, tier_block_bytes
+from simcore.serving.result import LinkFlow, ServingResult, StoreFlow
+from simcore.serving.setup import ServingSetup
+from simcore.traces.reuse import ideal_hit
+from simcore.traces.trace import Trace
+
+
+def sustainable_rps(drained: ServingResult) -> float | None:
+    """Requests per second over the middle 80 % of the finishes of a drained backlog: no filling, no emptying batch."""
+    finish = np.sort(drained.finish_s[~drained.rejected])
+    first, last = int(0.1 * len(finish)), int(0.9 * len(finish))
+    if last > first and finish[last] > finish[first]:
+        return float((last - first) / (finish[last] - finish[first]))
+    return len(finish) / float(finish[-1]) if len(finish) and finish[-1] > 0 else None
+
+
+def outcome_of(
+    scenario: Scenario, trace: Trace, setup: ServingSetup, result: ServingResult, sustainable: float | None
+) -> Outcome:
+    """The outcome of a run; requests of the warm-up and rejected ones are not counted."""
+    counted = ~result.rejected
+    counted[: int(scenario.workload.warmup * trace.n)] = False
+    arrival, finish = result.arrival_s[counted], result.finish_s[counted]
+    duration = float(finish.max() - arrival.min()) if len(arrival) else 0.0
+    ideal = ideal_hit(
+        trace,
+        setup.unit_tokens,
+        partial_block=setup.partial_block,
+        output=setup.output_reuse,
+        recompute_last=setup.recompute_last,
+    )
+    prompt = trace.input_tokens.astype(np.int64)[counted]
+    stores = list(result.stores.values())
+    preempted = result.stores["hbm"]
+    return Outcome(
+        family=scenario.family,
+        arrival_s=arrival,
+        first_token_s=result.first_token_s[counted],
+        finish_s=finish,
+        input_tokens=prompt,
+        output_tokens=trace.output_tokens.astype(np.int64)[counted],
+        hit_tokens=result.hit_tokens[counted],
+        queue_s=result.queue_s[counted],
+        load_s=result.load_s[counted],
+        tiers=tuple(_tier(scenario, setup, flow) for flow in stores),
+        links=tuple(_link(scenario, setup, flow, result.end_s) for flow in result.links.values()),
+        duration_s=duration,
+        busy_s=float(result.busy_s.sum()),
+        rejected=int(result.rejected.sum()),
+        preemptions=int(result.preemptions.sum()),
+        recomputed_tokens=int(result.recomputed_tokens.sum()),
+        readmission_hit_blocks=sum(flow.readmission_hits for flow in stores),
+        offered_rps=None if scenario.workload.concurrency is not None else trace.mean_rate_per_s,
+        sustainable_rps=sustainable,
+        hit_ceiling=float(ideal.hit_tokens[counted].sum() / prompt.sum()) if len(prompt) else 0.0,
+        hit_blocks=sum(flow.hits for flow in stores),
+        prompt_blocks=preempted.lookups,
+        slo_ttft_s=scenario.slo.ttft_s,
+        slo_tpot_s=scenario.slo.tpot_s,
+        static=static_metrics(scenario),
+    )
+
+
+def _block_bytes(scenario: Scenario, setup: ServingSetup, store: str) -> float:
+    """Bytes of a reuse block: in HBM on all GPUs of a replica, below as stored once."""
+    pages = setup.unit_tokens // setup.page_tokens
+    if store != "hbm":
+        return pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine)
+    held = pool(scenario.model, scenario.kv_format, scenario.engine, scenario.hbm.capacity_bytes, scenario.gpu.count)
+    return pages * held.block_bytes * scenario.gpu.count
+
+
+def _tier(scenario: Scenario, setup: ServingSetup, flow: StoreFlow) -> TierOutcome:
+    size = _block_bytes(scenario, setup, flow.name)
+    tier = scenario.tiers[flow.name]
+    copies = scenario.replicas * scenario.gpu.count if flow.name == "hbm" else scenario.copies(tier)
+    arrived = flow.in_computed + flow.in_loaded + flow.in_demoted + flow.in_written
+    resident = round(flow.resident_blocks * size)
+    bytes_in = round(arrived * size)
+    return TierOutcome(
+        name=flow.name,
+        capacity_bytes=tier.capacity_bytes * copies,
+        bytes_in=bytes_in,
+        bytes_out=bytes_in - resident,
+        bytes_resident=resident,
+        refused_bytes=round(flow.writes_refused * size),
+    )
+
+
+def _link(scenario: Scenario, setup: ServingSetup, flow: LinkFlow, end_s: float) -> LinkOutcome:
+    size = _block_bytes(scenario, setup, flow.name if flow.name != "host" else "hbm")
+    busy = max(flow.read_busy_s, flow.write_busy_s)
+    return LinkOutcome(
+        name=flow.name,
+        bytes_read=round(flow.read_blocks * size),
+        bytes_written=round(flow.written_blocks * size),
+        busy=busy / (flow.links * end_s) if end_s > 0 else 0.0,
+    )
