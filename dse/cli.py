@@ -23,8 +23,12 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail; a traceback when something fails.")]
-Set = Annotated[list[str], typer.Option("--set", metavar="PATH=VALUE", help="Pin a dotted path of the scenario; repeatable.")]
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="A name under studies/, or the path of a study folder.")]
+Set = Annotated[
+    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Pin a dotted path of the scenario; repeatable.")
+]
+StudyName = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A name under studies/, or the path of a study folder.")
+]
 Tracking = Annotated[
     str | None,
     typer.Option(
@@ -43,7 +47,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Design-space exploration of tiered caches: latency against memory cost."""
 
@@ -52,7 +58,8 @@ def _root(
 def search(
     space: Annotated[str, typer.Argument(metavar="SPACE", help="A space file, or the name of a packaged one.")],
     trials: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Designs to evaluate in total, those already stored included.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Designs to evaluate in total, those already stored included."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of the sampler.")] = None,
     sampler: Annotated[str, typer.Option(metavar="NAME", help="How designs are chosen.")] = "nsga2",
@@ -60,9 +67,13 @@ def search(
     workers: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Processes of the process backend; default: all cores.")
     ] = None,
-    storage: Annotated[str | None, typer.Option(metavar="URL", help="Optuna storage instead of the study's journal.")] = None,
+    storage: Annotated[
+        str | None, typer.Option(metavar="URL", help="Optuna storage instead of the study's journal.")
+    ] = None,
     tracking_uri: Tracking = None,
-    study: Annotated[str | None, typer.Option(metavar="NAME", help="Name under studies/; default: the space's name.")] = None,
+    study: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name under studies/; default: the space's name.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the study of that name, or start it.")] = False,
     assignments: Set = [],  # noqa: B006  (typer copies it)
     json: Json = False,
@@ -72,7 +83,9 @@ def search(
     """Search a space for its Pareto front."""
     from dse.commands.search import Request, run
 
-    request = Request(space, tuple(assignments), trials, seed, sampler, backend, workers, storage, tracking_uri, study, resume)
+    request = Request(
+        space, tuple(assignments), trials, seed, sampler, backend, workers, storage, tracking_uri, study, resume
+    )
     return run(request, Output.current().configured(quiet=quiet, verbose=verbose))
 
 
@@ -80,7 +93,9 @@ def search(
 def simulate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file, or studies/NAME/designs/NNN.yaml.")],
     assignments: Set = [],  # noqa: B006
-    explain: Annotated[bool, typer.Option("--explain", help="Show the arithmetic: bytes per token, HBM, step time.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the arithmetic: bytes per token, HBM, step time.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,

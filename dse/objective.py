@@ -11,6 +11,8 @@ from typing import Any
 import simcore
 from dse.trial import MetricValues, State
 
+EXCESS = "hbm_excess_bytes"
+
 
 @dataclass(frozen=True)
 class Task:
@@ -40,7 +42,6 @@ class Result:
         number, key: of the task.
         state: "failed" if anything raised.
         metrics: member -> exported key -> value, None where unknown.
-        statics: exported key -> value of the closed forms of the design, on the first member.
         error: type and message of what was raised.
         started_s: Unix time at which the evaluation started.
         seconds: wall time it took.
@@ -50,32 +51,34 @@ class Result:
     key: str
     state: State
     metrics: Mapping[str, MetricValues] = field(default_factory=dict)
-    statics: MetricValues = field(default_factory=dict)
     error: str | None = None
     started_s: float = 0.0
     seconds: float = 0.0
 
 
 def evaluate(task: Task) -> Result:
-    """Simulate every member of the scenario set. Never raises for a design that fails: that is a failed result with its
-    text.
+    """Simulate every member of the scenario set. Never raises for a design that fails: that is a failed result with its text.
 
-    Traces and compiled engines are kept by `simcore` for the life of the process, so a second design on the same
-    workload pays for neither."""
+    A member whose design does not fit the memory of its GPU has its closed forms only; there is nothing to simulate. Traces
+    and compiled engines are kept by `simcore` for the life of the process, so a second design on the same workload pays for
+    neither.
+    """
     started, clock = time.time(), time.perf_counter()
     try:
-        statics: MetricValues = {}
-        metrics: dict[str, MetricValues] = {}
-        for name, raw in task.members.items():
-            scenario = simcore.build_scenario(raw, base_dir=task.base_dir)
-            if not metrics:
-                statics = _known(simcore.static_metrics(scenario))
-            metrics[name] = _known(simcore.measure(scenario, replications=task.replications))
+        metrics = {name: _measured(raw, task) for name, raw in task.members.items()}
         seconds = time.perf_counter() - clock
-        return Result(task.number, task.key, "complete", metrics, statics, started_s=started, seconds=seconds)
+        return Result(task.number, task.key, "complete", metrics, started_s=started, seconds=seconds)
     except Exception as error:
         seconds = time.perf_counter() - clock
         return Result(task.number, task.key, "failed", error=error_text(error), started_s=started, seconds=seconds)
+
+
+def _measured(raw: Mapping[str, Any], task: Task) -> MetricValues:
+    scenario = simcore.build_scenario(raw, base_dir=task.base_dir)
+    statics = simcore.static_metrics(scenario)
+    if (statics.get(EXCESS) or 0.0) > 0:
+        return _known({metric.key: statics.get(metric.key) for metric in simcore.METRICS.values()})
+    return _known(simcore.measure(scenario, replications=task.replications))
 
 
 def error_text(error: BaseException) -> str:

@@ -58,10 +58,19 @@ class Progress:
         self._start = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=RATE_WINDOW)
         self._drawn_at = -REDRAW_S
-        self._tenth = -1
+        self._tenth = 0
         self._volume = 0.0
         self._gain = 0.0
         self._open = False
+
+    def start(self) -> None:
+        """Say that the search is under way: the first design takes longest, since it compiles the simulator."""
+        if not self.quiet:
+            text = f"{self.name}  0/{self.total}  starting; the first design compiles the simulator"
+            if self.live:
+                self._draw(text, -REDRAW_S)
+            else:
+                print(text, file=self.stream, flush=True)
 
     def __call__(self, done: int, *, feasible: int, front: int, hypervolume: float) -> None:
         """Show that `done` designs are stored, `feasible` of them feasible, `front` on the front."""
@@ -74,7 +83,7 @@ class Progress:
         if self.live:
             if last or now - self._drawn_at >= REDRAW_S:
                 self._draw(self.line(done, feasible, front), now)
-        elif last or done * 10 // self.total > self._tenth:
+        elif done * 10 // self.total > self._tenth:
             self._tenth = done * 10 // self.total
             print(self.line(done, feasible, front), file=self.stream, flush=True)
 
@@ -95,7 +104,7 @@ class Progress:
         }
         if done >= self.total:
             parts["eta"] = f"in {eta_text(self._clock() - self._start)}"
-        width = shutil.get_terminal_size((80, 24)).columns - 1
+        width = shutil.get_terminal_size((80, 24)).columns - 1 if self.live else sys.maxsize
         for dropped in ("", "rate", "percent", "feasible", "volume"):
             parts.pop(dropped, None)
             text = "  ".join(parts.values())

@@ -5,6 +5,7 @@ Kernels work on `st`, a NamedTuple of record arrays. Inside them nothing is allo
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -40,7 +41,8 @@ class Reference(types.Type):  # type: ignore[misc]
 
     def __init__(self, target: types.NamedTuple) -> None:
         self.target = target
-        super().__init__(name=f"Reference({target.name})")
+        digest = hashlib.sha256(target.name.encode()).hexdigest()[:16]  # the full name would be in every symbol, pages long
+        super().__init__(name=f"Reference({digest})")
 
 
 @register_model(Reference)

@@ -1,10 +1,10 @@
 """The front as a table that fits its terminal.
 
-Columns: design number, objectives, the searched dimensions that differ along the front, and where prompt tokens come from.
-When that is too wide, what is given up, in this order: long headings and words; below 80 columns the token shares; dimensions
-that hardly differ (most uniform first, words before numbers); the token shares; the remaining dimensions, last one first.
-Dimensions for which there is room after all come back, those that differ most first. What was given up is said under the
-table. Objectives always stay.
+Columns: design number, objectives, the searched dimensions that differ along the front, and where prompt tokens come
+from. When that is too wide, what is given up, in this order: long words; below 80 columns the token shares; words that
+hardly differ, most uniform first; the token shares once two dimensions are left; other words, last first; the token
+shares; the remaining dimensions, last first. Dimensions for which there is room after all come back, those that differ
+most first. What was given up is said under the table. Objectives always stay.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from dse.analysis.labels import (
     INACTIVE,
     abbreviate,
     amount,
+    column_name,
     dimension_scale,
     exact_text,
     heading,
+    in_tiers,
     metric_label,
     phrase,
     value_text,
@@ -195,19 +197,19 @@ def constant_phrases(front: Front) -> list[str]:
 
 def left_out_lines(rows: Sequence[Trial], dimensions: Sequence[Dimension]) -> list[str]:
     """What the table had no room for: dimensions with one value in most designs, and those that really differ."""
-    mostly, differing = [], []
+    mostly, names = [], []
     for dimension in dimensions:
         text, count = most_common(dimension, rows)
-        if count >= NEARLY_ALL * len(rows):
+        if count >= NEARLY_ALL * len(rows) and text != INACTIVE:
             mostly.append(f"{phrase(dimension.path, text)} ({count} of {len(rows)})")
         else:
-            differing.append(dimension.path)
+            names.append(column_name(dimension.path))
     lines = [f" Mostly: {', '.join(mostly)}."] if mostly else []
-    return lines + ([f" Not shown: {', '.join(differing)} (a wider terminal, or --json)."] if differing else [])
+    return lines + ([f" Not shown: {', '.join(names)} (a wider terminal, or --json)."] if names else [])
 
 
 def merged(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Phrases of (path, value) with one for a field that is alike in several tiers: "policy lru in HBM, DRAM"."""
+    """Phrases of (path, value) with one for a field that is alike in several tiers: "lru in HBM and DRAM"."""
     groups: dict[tuple[str, str], list[str]] = {}
     for path, text in pairs:
         parts = path.split(".")
@@ -215,10 +217,6 @@ def merged(pairs: Sequence[tuple[str, str]]) -> list[str]:
         groups.setdefault((parts[2], text) if in_tier else (path, text), []).append(parts[1] if in_tier else "")
     result = []
     for (field, text), tiers in groups.items():
-        if tiers == [""]:
-            result.append(phrase(field, text))
-        elif len(tiers) == 1:
-            result.append(phrase(f"tiers.{tiers[0]}.{field}", text))
-        else:
-            result.append(f"{field} {text} in {', '.join(word(t) for t in tiers)}")
+        named = [tier for tier in tiers if tier]
+        result.append(in_tiers(field, text, named) if named else phrase(field, text))
     return result

@@ -1,4 +1,4 @@
-"""When nothing is feasible: the nearest designs, the smallest relaxation that admits one, and where the set is feasible."""
+"""When nothing is feasible: the nearest designs, the least change that admits one, and which members are feasible."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from dse.analysis.front_table import front_table, left_out_lines
 from dse.analysis.table import Column
-from dse.analysis.values import listing, scale_for, wrapped
+from dse.analysis.values import listing, percent, scale_for, wrapped
 from dse.analysis.view import Front
-from dse.space.binding import Linear
+from dse.space.bound import Linear
+from dse.space.constraints import SATURATED
 
 if TYPE_CHECKING:
     from dse.space import Space
@@ -21,17 +22,23 @@ NEAREST = 3
 
 
 def excess(trial: Trial) -> float:
-    """Sum of the scaled excesses over all constraints."""
-    return sum(v for v in trial.violations.values() if v > 0)
+    """Sum of the scaled excesses over all constraints; of `saturated`, which is yes or no, the load beyond 100 %."""
+    return sum(_overload(trial, v) if name == SATURATED else v for name, v in trial.violations.items() if v > 0)
+
+
+def _overload(trial: Trial, otherwise: float) -> float:
+    utilisation = trial.combined.get("utilisation")
+    return otherwise if utilisation is None else max(utilisation - 1.0, 0.0)
 
 
 def nearest(trials: Sequence[Trial], count: int = NEAREST) -> list[Trial]:
-    """Complete designs that miss by least, best first; of those that miss alike the first one."""
+    """Complete designs that miss by least: the best of each set of missed constraints first, then the next best."""
     complete = sorted((t for t in trials if t.state == "complete"), key=lambda t: (excess(t), t.number))
-    distinct: dict[tuple[tuple[str, float], ...], Trial] = {}
+    firsts: dict[frozenset[str], Trial] = {}
     for trial in complete:
-        distinct.setdefault(tuple(sorted((n, v) for n, v in trial.violations.items() if v > 0)), trial)
-    return list(distinct.values())[:count]
+        firsts.setdefault(frozenset(_missed(trial)), trial)
+    rest = [t for t in complete if t not in firsts.values()]
+    return [*firsts.values(), *rest][:count]
 
 
 def infeasible_lines(front: Front, width: int) -> list[str]:
@@ -60,7 +67,10 @@ def misses_column(space: Space, rows: Sequence[Trial]) -> Column:
         texts = space.misses(trial.metrics)
         first = max(texts, key=lambda name: trial.violations.get(name, 0.0))
         more = f"; {len(texts) - 1} more" if len(texts) > 1 else ""
-        cells.append(texts[first] + more)
+        cells.append(texts[first].split(": ")[0] + more)
+    ends = {cell.rpartition(" (")[2] if cell.endswith(")") else "" for cell in cells}
+    if len(space.members) > 1 and len(ends) == 1 and "" not in ends:
+        return Column("misses by,", f"at {ends.pop()[:-1]}", tuple(cell.rpartition(" (")[0] for cell in cells), "left")
     return Column("misses by", "", tuple(cells), "left")
 
 
@@ -70,7 +80,11 @@ def relaxation(space: Space, trials: Sequence[Trial]) -> str:
     candidates = [t for t in trials if t.state == "complete" and not built_in & set(_missed(t))]
     if not candidates:
         found = listing(sorted({n for t in trials for n in _missed(t) if n in built_in}), "or")
-        return f"No limit to relax: every design misses {found}. Less load, more replicas or a larger GPU would help."
+        text = f"No limit to relax: every design misses {found}. Less load, more replicas or a larger GPU would help."
+        least = min((t for t in trials if t.combined.get("utilisation")), key=excess, default=None)
+        if least is not None and SATURATED in _missed(least):
+            text += f" Nearest is design {least.number}, loaded to {percent(least.combined['utilisation'])} %."
+        return text
     fewest = [t for t in candidates if len(_missed(t)) == 1] or candidates
     best = min(fewest, key=lambda t: (excess(t), t.number))
     by_text = {c.text: c for c in space.metric_constraints}
@@ -83,7 +97,7 @@ def _missed(trial: Trial) -> list[str]:
 
 
 def relaxed(constraint: Constraint, trial: Trial) -> str:
-    """The constraint with the limit at which `trial` would pass, rounded to its safe side: "tpot_p99 <= 86 ms (+7 %)"."""
+    """The constraint with a limit at which `trial` passes, rounded to the safe side: "tpot_p99 <= 86 ms (+7 %)"."""
     comparisons = constraint.bound.alternatives
     if len(comparisons) == 1 and len(comparisons[0]) == 1:
         (comparison,) = comparisons[0]
@@ -95,7 +109,8 @@ def relaxed(constraint: Constraint, trial: Trial) -> str:
             if known:
                 unit = constraint.metrics[0].unit
                 limit = max(known) if operator == "<=" else min(known)
-                return f"{left.text} {operator} {rounded_limit(limit, unit, operator)}{_change(limit, float(right.constant))}"
+                change = _change(limit, float(right.constant))
+                return f"{left.text} {operator} {rounded_limit(limit, unit, operator)}{change}"
     return f"{constraint.text} relaxed by {math.ceil(100 * trial.violations[constraint.text])} %"
 
 

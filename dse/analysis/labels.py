@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.analysis.values import Scale, plain_number
+from dse.analysis.values import Scale, listing, plain_number
 from simcore.units import GIB, KIB, MIB, TIB, format_bandwidth, format_seconds, parse_quantity
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ INACTIVE = "-"
 LONG, ABBREVIATED = 7, 5
 """A word longer than the first shrinks to the second many characters when a table has to."""
 _UPPER = {"ttft", "tpot", "itl", "e2e", "hbm", "dram", "cxl", "kv", "nvme", "slo", "rps", "gpu", "qps", "usd"}
-_UNIT_WORDS = {"usd", "bytes", "s"}
+_UNIT_WORDS = {"usd", "bytes", "j"}
 
 
 def word(text: str) -> str:
@@ -26,10 +26,7 @@ def word(text: str) -> str:
 
 def metric_label(metric: Metric) -> str:
     """ "ttft_p99" -> "TTFT p99", "hbm_cost_usd" -> "HBM cost"; the unit is printed beside the value."""
-    words = metric.name.split("_")
-    while len(words) > 1 and words[-1] in _UNIT_WORDS:
-        words.pop()
-    return " ".join(word(w) for w in words)
+    return " ".join(word(w) for w in metric.name.split("_") if w not in _UNIT_WORDS)
 
 
 def tier_of(path: str) -> str | None:
@@ -60,15 +57,27 @@ def heading(path: str, unit: str = "") -> tuple[str, str]:
     return " ".join(words[:half]), unit or " ".join(words[half:])
 
 
+def column_name(path: str) -> str:
+    """The heading of a dimension's column as one name: "pool", "CXL policy"."""
+    head, sub = heading(path)
+    return head if is_capacity(path) else f"{head} {sub}".strip()
+
+
+def in_tiers(field: str, text: str, tiers: Sequence[str]) -> str:
+    """A tier's field with its value: "sieve in HBM and DRAM", "inclusive CXL", "read_latency 300 ns in CXL"."""
+    where = listing([word(t) for t in tiers])
+    if field == "capacity":
+        return f"no {where}" if text == "0" else f"{where} {text}"
+    if field == "placement":
+        return f"{text} {where}"
+    return f"{text} in {where}" if field == "policy" else f"{field} {text} in {where}"
+
+
 def phrase(path: str, text: str) -> str:
-    """A dimension with one of its values, for a sentence: "sieve in HBM", "inclusive CXL", "kv_format bf16"."""
+    """A dimension with one of its values, for a sentence: "sieve in HBM", "kv_format bf16"."""
     tier, field = tier_of(path), path.rsplit(".", 1)[-1]
-    if tier is not None and field == "policy":
-        return f"{text} in {word(tier)}"
-    if tier is not None and field == "placement":
-        return f"{text} {word(tier)}"
-    if tier is not None and field == "capacity":
-        return f"no {word(tier)}" if text == "0" else f"{word(tier)} {text}"
+    if tier is not None and path.count(".") == 2:
+        return in_tiers(field, text, [tier])
     if path.startswith("tiers.*."):
         return f"{field} {text} in every tier"
     return f"{path.removeprefix('engine.')} {text}"
@@ -136,8 +145,8 @@ def exact_text(value: Any, unit: str | None) -> str:
 def abbreviate(texts: Sequence[str]) -> list[str]:
     """Shorter forms of a column's words, distinct where the words are: "fp8_e4m3" -> "fp8", "exclusive" -> "exclu"."""
     long = [t for t in dict.fromkeys(texts) if len(t) > LONG]
-    for cut in (lambda t: t.split("_")[0][:ABBREVIATED], lambda t: t[:ABBREVIATED]):
-        short = {t: cut(t) for t in long}
-        if len({*short.values(), *(t for t in texts if t not in short)}) == len(set(texts)):
+    for shorts in ([t.split("_")[0][:ABBREVIATED] for t in long], [t[:ABBREVIATED] for t in long]):
+        short = dict(zip(long, shorts, strict=True))
+        if len({*shorts, *(t for t in texts if t not in short)}) == len(set(texts)):
             return [short.get(t, t) for t in texts]
     return list(texts)

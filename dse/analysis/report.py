@@ -31,6 +31,7 @@ def write_report(
     *,
     statements: Sequence[str] = (),
     provenance: Mapping[str, str] | None = None,
+    base: Trial | None = None,
 ) -> Path:
     """Write the report of a study; the same study gives the same bytes.
 
@@ -39,12 +40,13 @@ def write_report(
         space: what was searched.
         trials: every trial, in order.
         statements: what the simulator says about its own accuracy here.
-        provenance: how the study came about (sampler, versions ...), by name.
+        provenance: how the study came about (sampler, seed, versions ...), by name.
+        base: the space's own scenario, evaluated as it stands, if that was done.
 
     Returns:
         The path of the page.
     """
-    page = render(space, trials, name=folder.name, statements=statements, provenance=provenance or {})
+    page = render(folder.resolve().name, Study(space, tuple(trials), base), statements, provenance or {})
     target = folder / FILE
     partial = target.with_suffix(".html.part")
     partial.write_text(page, encoding="utf-8")
@@ -52,18 +54,16 @@ def write_report(
     return target
 
 
-def render(
-    space: Space, trials: Sequence[Trial], *, name: str, statements: Sequence[str], provenance: Mapping[str, str]
-) -> str:
+def render(name: str, study: Study, statements: Sequence[str], provenance: Mapping[str, str]) -> str:
     """The page as text."""
-    study = Study(space, tuple(trials))
+    space = study.space
     thinned = len(study.complete) - len(study.drawn)
     shown = (
         f"The figures show {len(study.drawn)} of {len(study.complete)} designs: the front and an even choice of the rest. "
         if thinned
         else ""
     )
-    origin = {"study": name, "space": space.name, "space sha256": space.sha256, "workload seed": str(space.seed), **provenance}
+    origin = {"study": name, "space": space.name, "space sha256": space.sha256, **provenance}
     parts = {
         "title": escape(name),
         "description": f'<p class="lead">{escape(space.description)}</p>' if space.description else "",

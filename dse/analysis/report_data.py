@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.analysis.labels import amount, dimension_scale, heading, metric_label, value_text, word
 from dse.analysis.values import Scale, scale_for
-from dse.analysis.view import Front, fronts
+from dse.analysis.view import Front
+from dse.front import front_members
 from simcore import find_metric
 from simcore.errors import InputError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dse.trial import Trial
     from simcore import Metric
 
-MAX_TRIALS = 4000
+MAX_TRIALS = 2000
 """Designs drawn; of a longer study the front and an even choice of the rest. Keeps the page small and quick."""
 
 
@@ -30,15 +31,17 @@ class Study:
     Args:
         space: what was searched.
         trials: every trial, in order.
+        base: the space's own scenario, evaluated as it stands, if that was done.
     """
 
     space: Space
     trials: tuple[Trial, ...]
+    base: Trial | None = None
 
     @cached_property
     def fronts(self) -> tuple[Front, ...]:
         """One front, or one per member."""
-        return tuple(fronts(self.space, self.trials))
+        return tuple(Front(self.space, self.trials, member, self.base) for member in front_members(self.space))
 
     @cached_property
     def complete(self) -> tuple[Trial, ...]:
@@ -63,7 +66,7 @@ class Study:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """Objectives first, then every other metric that some design has a number for."""
-        found = {m.key: m for m in self.space.objectives}
+        found: dict[str, Metric | None] = {m.key: m for m in self.space.objectives}
         for trial in self.drawn:
             for values in (trial.combined, *trial.metrics.values()):
                 for key, value in values.items():
@@ -144,7 +147,16 @@ def _view(study: Study, front: Front, position: Mapping[int, int]) -> dict[str, 
         "front": [position[t.number] for t in front.designs],
         "knee": None if front.knee is None else position[front.knee.number],
         "values": values,
+        "base": _base(study, front),
     }
+
+
+def _base(study: Study, front: Front) -> dict[str, Any] | None:
+    """The space's own scenario by metric, to be drawn beside the designs."""
+    base = study.base
+    if base is None or base.state != "complete":
+        return None
+    return {m.key: _short(front.value(base, m.key), study.scale(m).divisor) for m in study.metrics}
 
 
 def _tiers(study: Study) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from dse.analysis.infeasible import by_member, nearest, relaxation
 from dse.analysis.labels import INACTIVE, amount, heading, metric_label, value_text, word
 from dse.analysis.report_data import Study
 from dse.analysis.report_words import Fact, asked_facts, scenario_facts, searched_facts
-from dse.analysis.trust import trust
+from dse.analysis.trust import convergence
 from dse.analysis.values import listing, percent
 from dse.analysis.view import Front
 
@@ -82,7 +82,7 @@ def front_table(study: Study, front: Front) -> str:
     for source in shares[0] if shares and all(shares) else ():
         part = [s.get(source) for s in shares]
         cells = [INACTIVE if _absent(t, source) else percent(p) for t, p in zip(rows, part, strict=True)]
-        columns.append((f"from {word(source)}", "% of prompt", cells, part))
+        columns.append((f"from {word(source)}", "%", cells, part))
     return _table(columns, [t.number for t in rows])
 
 
@@ -126,7 +126,7 @@ def nothing_feasible(study: Study, front: Front) -> str:
     """The designs that miss by least and how, and what would admit one."""
     rows = nearest(study.trials, NEAREST)
     if not rows:
-        return "<p>No design could be evaluated; the failures above say why.</p>"
+        return "<p>Every design failed.</p>" if study.trials else "<p>No design was evaluated yet.</p>"
     columns: list[_Column] = [("design", "", [str(t.number) for t in rows], [float(t.number) for t in rows])]
     columns += [_objective_column(study, front, metric, rows) for metric in study.space.objectives]
     said = [escape("; ".join(study.space.misses(t.metrics).values())) for t in rows]
@@ -152,6 +152,8 @@ def misses(study: Study) -> str:
 
 
 def trusted(study: Study, statements: Sequence[str]) -> str:
-    """How far to trust it."""
-    said = list(dict.fromkeys(s for front in study.fronts for s in trust(front, statements)))
-    return f"<ul>{''.join(f'<li>{escape(s)}</li>' for s in said)}</ul>" if said else ""
+    """How far to trust it; nothing when nothing is known."""
+    found = [front for front in study.fronts if front.designs]
+    said = [*statements, *([convergence(found)] if found else [])]
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in said)
+    return f"<section><h2>How far to trust it</h2><ul>{items}</ul></section>" if said else ""

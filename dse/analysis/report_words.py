@@ -131,7 +131,7 @@ def _field(key: str, value: Any, searched: set[str], path: str = "") -> str:
     if not isinstance(value, Mapping):
         return f"{_plain(value)}{' per second' if path.endswith('request_rate') else ''}{mark}"
     if set(value) == {"default"}:
-        return _field(key, value["default"], searched, path) + mark
+        return _field(key, value["default"], searched - {path}, path) + mark
     if set(value) == {"k", "v"} and value["k"] == value["v"]:
         return _plain(value["k"]) + mark
     parts = []

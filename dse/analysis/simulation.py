@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.analysis.labels import INACTIVE, metric_label, word
 from dse.analysis.table import Column, render
-from dse.analysis.values import percent, scale_for, wrapped
+from dse.analysis.values import listing, percent, scale_for, wrapped
 from simcore import find_metric
 from simcore.units import GIB, format_value
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from simcore import Outcome
 
 Values = Mapping[str, float | None]
-LATENCIES = ("ttft", "tpot", "e2e", "queue", "load")
+LATENCIES = ("ttft", "tpot", "e2e")
+WAITS = ("queue_mean", "load_mean")
+REACHED = 0.01
+"""A cache that finds this little less than the ceiling holds all that is reused."""
 STATISTICS = ("mean", "p50", "p90", "p99")
 LOAD = ("request_rate", "sustainable_rate", "utilisation", "saturated", "throughput", "goodput")
 COUNTS = ("preemptions", "recomputed_tokens", "rejected_requests")
@@ -60,7 +63,7 @@ class Simulated:
                 "bytes_in": tier.bytes_in,
                 "bytes_out": tier.bytes_out,
                 "bytes_resident": tier.bytes_resident,
-                "dropped_bytes": tier.dropped_bytes,
+                "refused_bytes": tier.refused_bytes,
                 "link_busy": busy.get(tier.name),
             }
             for tier in self.outcome.tiers
@@ -83,7 +86,7 @@ def tier_lines(run: Simulated) -> list[str]:
         column("tokens", "from it %", "prompt_share", percent, percent(run.metrics.get("prompt_share_prefill"))),
         column("in", moved.label, "bytes_in", moved.number),
         column("out", moved.label, "bytes_out", moved.number),
-        column("dropped", moved.label, "dropped_bytes", moved.number),
+        column("refused", moved.label, "refused_bytes", moved.number),
         column("link busy", "%", "link_busy", percent),
     ]
     lines = render(columns)
@@ -91,7 +94,32 @@ def tier_lines(run: Simulated) -> list[str]:
     for link in others:
         read, written = (moved.text(b) for b in (link.bytes_read, link.bytes_written))
         lines.append(f" {link.name} link: {read} read, {written} written, busy {percent(link.busy)} %")
-    return lines
+    return [*lines, " Bytes are those of all replicas together."]
+
+
+def regime(run: Simulated) -> str:
+    """Whether what is reused fits, and where: this decides whether a lower tier can help at all."""
+    ceiling, found = run.metrics.get("hit_ceiling"), run.metrics.get("hit_ratio")
+    if ceiling is None or found is None:
+        return ""
+    so_far, names = 0.0, list[str]()
+    for tier in run.outcome.tier_names:
+        so_far += run.metrics.get(f"prompt_share_{tier}") or 0.0
+        names.append(word(tier))
+        if so_far >= ceiling - REACHED:
+            rest = " Lower tiers cannot help." if len(names) < len(run.outcome.tiers) else ""
+            return f"What is reused fits {listing(names)}: {_found(found, ceiling)}.{rest}"
+    last = run.outcome.tiers[-1]
+    lost = (last.bytes_out + last.refused_bytes) / max(last.bytes_in + last.refused_bytes, 1)
+    if lost < REACHED:
+        why = f"{names[-1]} lost next to nothing, so the rest is prefixes held by another replica or not yet computed."
+    else:
+        why = f"{names[-1]} lost {percent(lost)} % of what came to it."
+    return f"Not all that is reused is found: {_found(found, ceiling)}; {why}"
+
+
+def _found(found: float, ceiling: float) -> str:
+    return f"{percent(found)} % of prompt tokens found of the {percent(ceiling)} % that any cache could find"
 
 
 def latency_lines(values: Values) -> list[str]:
@@ -152,7 +180,7 @@ def definitions(values: Values, width: int) -> list[str]:
 def simulation_lines(run: Simulated, width: int) -> list[str]:
     """Tables and figures of one member."""
     values = run.metrics
-    lines = [*tier_lines(run), "", *latency_lines(values), ""]
-    for label, names in (("load", LOAD), ("reuse", REUSE), ("events", COUNTS), ("cost", COSTS)):
+    lines = [*wrapped(regime(run), width, "  "), *tier_lines(run), "", *latency_lines(values), ""]
+    for label, names in (("waits", WAITS), ("load", LOAD), ("reuse", REUSE), ("events", COUNTS), ("cost", COSTS)):
         lines += pairs_line(label, names, values, width)
     return lines

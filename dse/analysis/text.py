@@ -1,7 +1,8 @@
-"""The text at the end of a search, for a serving engineer to act on: plain ASCII, computed, no wider than its terminal."""
+"""The text at the end of a search, for an engineer to act on: computed, plain ASCII, no wider than its terminal."""
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from dse.analysis.front_table import (
     pick_rows,
 )
 from dse.analysis.labels import metric_label
-from dse.analysis.trust import trust
-from dse.analysis.values import duration, listing, wrapped
+from dse.analysis.trust import convergence
+from dse.analysis.values import duration, listing, plain_number, scale_for, wrapped
 from dse.analysis.view import Front
 
 if TYPE_CHECKING:
@@ -48,23 +49,26 @@ class Run:
         elapsed_s: wall-clock time of this search; None when the study is only looked at.
         statements: what the simulator says about its own accuracy here.
         report: path of report.html, if it was written.
-        tracked: whether the search is recorded in MLflow.
+        record: the command that opens the record in MLflow, if there is one.
+        again: the command that continues the study, without `--trials` and `--resume`.
     """
 
     name: str
     elapsed_s: float | None = None
     statements: tuple[str, ...] = ()
     report: str | None = None
-    tracked: bool = False
+    record: str | None = None
+    again: str = ""
 
 
-def header(space: Space, trials: Sequence[Trial], run: Run) -> str:
+def header(space: Space, trials: Sequence[Trial], run: Run, status: int = 0) -> str:
     """First line: did it work, what did it cost."""
     feasible = sum(t.feasible for t in trials)
     failed = sum(t.state == "failed" for t in trials)
     spent = f" in {duration(run.elapsed_s)}" if run.elapsed_s is not None else ""
     counts = f"{feasible} feasible, {len(trials) - feasible - failed} infeasible, {failed} failed"
-    return f"{run.name}   {len(trials)} design{'s' if len(trials) != 1 else ''}{spent}   {counts}"
+    ending = f"   (exit {status})" if status else ""
+    return f"{run.name}   {len(trials)} design{'s' if len(trials) != 1 else ''}{spent}   {counts}{ending}"
 
 
 def compared(front: Front) -> str:
@@ -92,8 +96,15 @@ def _members(front: Front) -> str:
     return f"{how} of {text}. "
 
 
-def front_text(front: Front, run: Run, *, width: int = FULL_WIDTH, every: bool = False) -> Text:
-    """Table, what drives it, how far to trust it, next commands. `every`: all rows and nothing else."""
+def table_text(front: Front, run: Run, *, width: int = FULL_WIDTH, every: bool = False) -> Text:
+    """What was compared, the table, and what did not fit into it.
+
+    Args:
+        front: at least one design.
+        run: facts about the run.
+        width: columns of the terminal; sentences stay within 80.
+        every: all rows instead of nine at most.
+    """
     rows = list(front.designs) if every else pick_rows(front)
     table, left_out = front_table(front, rows, width)
     prose = min(width, FULL_WIDTH)
@@ -102,15 +113,26 @@ def front_text(front: Front, run: Run, *, width: int = FULL_WIDTH, every: bool =
     lines += table.lines
     lines += _under_the_table(front, rows, run)
     if constant_phrases(front):
-        lines += wrapped(f" Same in all: {', '.join(constant_phrases(front))}.", prose, "   ")
+        lines += wrapped(f" Same in all: {'; '.join(constant_phrases(front))}.", prose, "   ")
     for line in left_out_lines(front.designs, left_out):
         lines += wrapped(line, prose, "   ")
-    if not every:
-        lines += ["", "What drives it", *margined(drivers(front), prose)]
-        lines += ["", "How far to trust it"]
-        for statement in trust(front, run.statements):
-            lines += wrapped(f"  {statement}", prose, "  ")
-        lines += ["", "Next", *commands(front, run, prose)]
+    return Text(tuple(lines), frozenset(marked))
+
+
+def fronts_text(fronts: Sequence[Front], run: Run, *, width: int = FULL_WIDTH) -> Text:
+    """For each front its table and what drives it; then how far to trust it, and the next commands."""
+    prose = min(width, FULL_WIDTH)
+    lines: list[str] = []
+    marked: set[int] = set()
+    for front in fronts:
+        lines += [""] if lines else []
+        table = table_text(front, run, width=width)
+        marked |= {len(lines) + number for number in table.marked}
+        lines += [*table.lines, "", "What drives it", *margined(drivers(front), prose)]
+    lines += ["", "How far to trust it"]
+    for statement in [*run.statements, convergence(fronts)]:
+        lines += wrapped(f"  {statement}", prose, "  ")
+    lines += ["", "Next", *commands(fronts[0], run, prose)]
     return Text(tuple(lines), frozenset(marked))
 
 
@@ -126,21 +148,47 @@ def _under_the_table(front: Front, rows: Sequence[Trial], run: Run) -> list[str]
 def commands(front: Front, run: Run, width: int) -> list[str]:
     """Commands worth typing now, each copyable as it stands, with what it answers."""
     name, focus = shlex.quote(run.name), front.knee or front.designs[0]
-    budget = max(2 * len(front.trials), 20)
     pairs = []
     if front.knee is not None:
         pairs.append((f"dse front {name} --knee", f"why {focus.number}, and the steps up and down"))
-    pairs.append((f"dse simulate studies/{run.name}/designs/{focus.number:03d}.yaml --explain", ""))
-    pairs.append((f"dse search {shlex.quote(front.space.file or run.name)} --trials {budget} --resume", ""))
+    pairs.append((f'dse front {name} --where "{_condition(front, focus)}"', ""))
+    pairs.append((f"dse simulate {shlex.quote(f'studies/{run.name}/designs/{focus.number:03d}.yaml')} --explain", ""))
+    if run.again:
+        pairs.append((f"{run.again} --trials {2 * len(front.trials)} --resume", ""))
     if run.report:
         pairs.append((run.report, "figures"))
-    if run.tracked:
-        pairs.append(("dse ui", "the same in MLflow"))
+    if run.record:
+        pairs.append((run.record, "the same in MLflow"))
     lines = []
     for command, why in pairs:
         line = f"  {command:<36} {why}".rstrip()
-        lines.append(line if len(line) <= width else f"  {command}")
+        lines += [line] if len(line) <= width else continued(command, width)
     return lines
+
+
+def continued(command: str, width: int) -> list[str]:
+    """A command over several lines, still copyable: broken before its options where it is too long."""
+    words = command.split(" --")
+    lines, line = [], f"  {words[0]}"
+    for option in words[1:]:
+        if len(line) + len(option) + 5 > width:
+            lines.append(f"{line} \\")
+            line = f"    --{option}"
+        else:
+            line += f" --{option}"
+    return [*lines, line]
+
+
+def _condition(front: Front, focus: Trial) -> str:
+    """A condition worth trying: no dearer than the knee, with a limit that reads well and keeps it."""
+    metric = front.cost
+    value = front.value(focus, metric.key) or 0.0
+    scale = scale_for(metric.unit, [value])
+    step = 10.0 ** max(0, math.floor(math.log10(max(abs(value) / scale.divisor, 1))) - 1)
+    toward = math.ceil if metric.direction == "min" else math.floor
+    limit = plain_number(toward(value / scale.divisor / step) * step)
+    unit = "" if metric.unit in ("USD", "count") else f" {scale.label}"
+    return f"{metric.name} {'<=' if metric.direction == 'min' else '>='} {limit}{unit}"
 
 
 def margined(sentences: Sequence[Sentence], width: int) -> list[str]:

@@ -12,22 +12,22 @@ SETTLED = 0.1
 
 def trust(front: Front, statements: Sequence[str]) -> list[str]:
     """Sentences: the simulator's own statements about these scenarios, then convergence."""
-    return [*statements, *([convergence(front)] if front.designs else [])]
+    return [*statements, *([convergence([front])] if front.designs else [])]
 
 
-def convergence(front: Front) -> str:
-    """When the front last grew, and how many designs since then added nothing.
+def convergence(fronts: Sequence[Front]) -> str:
+    """When a front last grew, and how many designs since then added nothing.
 
     The front's own designs are enough: the last of them to be found is the last gain in hypervolume.
     """
-    last_gain = max(t.number for t in front.designs)
-    after = sum(t.number > last_gain for t in front.trials)
-    size = front.space.size()
-    if size is not None and len(front.trials) >= size:
+    trials, size = fronts[0].trials, fronts[0].space.size()
+    last_gain = max(t.number for front in fronts for t in front.designs)
+    after = sum(t.number > last_gain for t in trials)
+    if size is not None and len(trials) >= size:
         return f"Complete: all {size} designs of the space were evaluated."
     since = f"last gain at design {last_gain}; the last {after} designs added nothing"
     if after == 0:
         since = f"the last design, {last_gain}, still added to the front"
-    if after >= SETTLED * len(front.trials):
+    if after >= SETTLED * len(trials):
         return f"Converged: {since}."
     return f"Not converged: {since}. More trials may move it."

@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them: one unit per column, three significant digits, never a bare value without its unit."""
+"""Numbers as a reader wants them: one unit per column, three significant digits, no value without its unit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Scale:
 
 
 def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
-    """One scale for all of `values` (base unit of METRICS): the largest has three significant digits, the smallest two."""
+    """One scale for all of `values`, given in a unit of METRICS: the largest has three digits, the smallest two."""
     sizes = [abs(v) for v in values if v is not None and math.isfinite(v) and v != 0]
     largest = max(sizes, default=0.0)
     steps = _STEPS.get(unit, ((unit, 1.0, 0.0),))
@@ -61,9 +61,9 @@ def percent(share: float | None) -> str:
 
 
 def plain_number(value: float) -> str:
-    """A number with at most four significant digits and no exponent in the everyday range."""
-    if value == int(value) and abs(value) < 1e15:
-        return str(int(value))
+    """A number with four significant digits, whole above a thousand, and no exponent in the everyday range."""
+    if abs(value) < 1e15 and (value == int(value) or abs(value) >= 1000):
+        return f"{value:.0f}"
     return f"{value:.4g}"
 
 

@@ -24,11 +24,13 @@ class Front:
         space: the study's space.
         trials: every trial of the study, in order.
         member: the scenario-set member this front belongs to (`combine: each`), None for the combined front.
+        base: the base scenario of the space, evaluated as it stands, if that was done.
     """
 
     space: Space
     trials: tuple[Trial, ...]
     member: str | None = None
+    base: Trial | None = None
 
     @property
     def objectives(self) -> tuple[Metric, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dse.analysis.drivers import better_word, gain, scale_of
-from dse.analysis.labels import INACTIVE, exact_text, heading, metric_label
+from dse.analysis.labels import column_name, exact_text, metric_label
 from dse.analysis.table import Column, render
 from dse.analysis.values import wrapped
 from dse.analysis.view import Front
@@ -33,14 +33,11 @@ def step(front: Front, reference: Trial, trial: Trial) -> Step:
     changes = []
     for dimension in front.space.dimensions:
         ours, theirs = (t.point.get(dimension.path) for t in (reference, trial))
-        if ours != theirs:
-            changes.append((dimension.path, *(_shown(v, dimension.unit) for v in (ours, theirs))))
+        # What is inactive on one side follows from another change, which is listed.
+        if ours != theirs and ours is not None and theirs is not None:
+            changes.append((dimension.path, exact_text(ours, dimension.unit), exact_text(theirs, dimension.unit)))
     moves = tuple((front.value(trial, m.key) or 0.0) - (front.value(reference, m.key) or 0.0) for m in front.objectives)
     return Step(trial, tuple(changes), moves)
-
-
-def _shown(value: Any, unit: str | None) -> str:
-    return INACTIVE if value is None else exact_text(value, unit)
 
 
 def neighbours(front: Front, reference: Trial) -> list[Step]:
@@ -67,11 +64,10 @@ def why(front: Front) -> str:
     scale, money = scale_of(front, target), scale_of(front, cost)
     if len(front.objectives) != 2 or most <= 0 or whole <= 0:
         return f"Design {knee.number} lies farthest from the plane through the ends of the front."
+    ends = [f"{scale.text(front.value(t, target.key))}, {money.text(front.value(t, cost.key))}" for t in (first, last)]
     text = (
-        f"From design {first.number} ({scale.text(front.value(first, target.key))}, "
-        f"{money.text(front.value(first, cost.key))}) to design {last.number} "
-        f"({scale.text(front.value(last, target.key))}, {money.text(front.value(last, cost.key))}), design {knee.number} "
-        f"takes {100 * got / most:.0f} % of the {metric_label(target)} to be gained for {100 * spent / whole:.0f} % of the "
+        f"From design {first.number} ({ends[0]}) to design {last.number} ({ends[1]}), design {knee.number} takes "
+        f"{100 * got / most:.0f} % of the {metric_label(target)} to be gained for {100 * spent / whole:.0f} % of the "
         f"{metric_label(cost)} to be added"
     )
     rates = []
@@ -95,13 +91,14 @@ def step_lines(front: Front, steps: list[Step], reference: Trial, width: int) ->
     head, *rows = render(columns)
     lines = [f"{head}  changed against {reference.number}"]
     for row, s in zip(rows, steps, strict=True):
-        changes = "; ".join(f"{_name(path)} {before} -> {after}" for path, before, after in s.changes)
+        changes = "; ".join(_change(*change) for change in s.changes)
         lines += wrapped(f"{row}  {changes}", width, " " * (len(row) + 2))
     return lines
 
 
-def _name(path: str) -> str:
-    head, sub = heading(path)
-    if path.endswith(".capacity"):
-        return head
-    return f"{head} {sub}".strip()
+def _change(path: str, before: str, after: str) -> str:
+    """ "pool 7 -> 6 GiB": the unit once if it is the same."""
+    amounts = [text.rpartition(" ") for text in (before, after)]
+    if amounts[0][0] and amounts[0][2] == amounts[1][2]:
+        before = amounts[0][0]
+    return f"{column_name(path)} {before} -> {after}"

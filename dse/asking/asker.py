@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optuna
 from optuna.samplers import RandomSampler
+from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial, create_trial
 
 from dse.asking import scripted
@@ -93,6 +94,7 @@ class Asker:
     def _reset(self) -> None:
         self._sheet = Sheet()
         self._study = new_study(self._space, self._sheet)
+        self._common = IntersectionSearchSpace()
         self._told = 0
         self._asks = 0
         self._seen: set[str] = set()
@@ -176,7 +178,7 @@ class Asker:
     def _sampled(self, number: int, attempt: int) -> Proposal:
         """One ask; its trial stands on the sheet as running."""
         self._sheet.cut(number)
-        ask = Ask(self._space, self._seed, number, attempt, self._asks)
+        ask = Ask(self._space, self._seed, number, attempt, self._asks, self._common)
         self._asks += 1
         try:
             self._study.sampler = self._sampler.create(ask)

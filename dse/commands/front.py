@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dse.analysis.text import Run, compared, front_text, header
+from dse.analysis.text import Run, compared, header, table_text
 from dse.analysis.values import wrapped
 from dse.analysis.view import Front
 from dse.analysis.whatif import SINGLE_CHANGES, Step, neighbours, single_changes, step_lines, why
@@ -44,7 +44,7 @@ def run(name: str, every: bool, knee: bool, where: str | None, output: Output) -
     if every and exit_status(study) == 0:
         lines = [header(study.space, study.trials, _facts(study))]
         for front in fronts_of(study):
-            lines += coloured(front_text(front, _facts(study), width=output.width, every=True), output)
+            lines += coloured(table_text(front, _facts(study), width=output.width, every=True), output)
         output.answer("\n".join(lines), study_object(study))
         return 0
     output.answer(study_text(study, _facts(study, accuracy(study)), output), study_object(study))
@@ -70,7 +70,7 @@ def _where(study: Study, text: str, every: bool, output: Output) -> int:
         left = replace(front, trials=kept)
         lines += ["", f"Under {condition.text}: {len(kept)} of {len(front.feasible)} feasible designs."]
         if kept:
-            lines += coloured(front_text(left, _facts(study), width=output.width, table_only=True, every=every), output)
+            lines += coloured(table_text(left, _facts(study), width=output.width, every=every), output)
         data["front"] += [design_object(left, t) for t in left.designs]
     output.answer("\n".join(lines), data)
     return 0 if data["front"] else NOTHING

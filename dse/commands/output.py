@@ -1,7 +1,7 @@
 """Where answers go: text or one JSON object on standard output, everything else on standard error.
 
-With `--json` file descriptor 1 points at standard error while a command runs, so that a library which prints (also from a
-subprocess) cannot spoil the object. Imports nothing heavy: this module loads with `dse --help`.
+With `--json` file descriptor 1 points at standard error while a command runs, so that a library which prints (even from
+a subprocess) cannot spoil the object. Imports nothing heavy: this module loads with `dse --help`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -109,11 +109,9 @@ class Output:
         return wanted and not self.json and sys.stdout.isatty()
 
 
-def highlighted(lines: list[str], number: int | None, colour: bool) -> list[str]:
-    """`lines` with one of them coloured, if colour is wanted."""
-    if number is None or not colour:
-        return lines
-    return [f"{BOLD_GREEN}{line}{PLAIN}" if i == number else line for i, line in enumerate(lines)]
+def highlighted(lines: Sequence[str], marked: Collection[int], colour: bool) -> list[str]:
+    """`lines` with those at positions `marked` coloured, if colour is wanted."""
+    return [f"{BOLD_GREEN}{line}{PLAIN}" if colour and i in marked else line for i, line in enumerate(lines)]
 
 
 def plain(value: Any) -> Any:

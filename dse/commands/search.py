@@ -62,6 +62,7 @@ def run(request: Request, output: Output) -> int:
         for line in announcement(space):
             output.note(line)
     progress = Progress(folder.name, total, quiet=output.quiet)
+    progress.start()
     began = time.monotonic()
     try:
         study = run_search(

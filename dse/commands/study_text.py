@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import simcore
 from dse.analysis.infeasible import infeasible_lines, nearest
-from dse.analysis.text import Run, Text, front_text, header
+from dse.analysis.text import Run, Text, fronts_text, header
 from dse.analysis.view import Front
 from dse.commands.output import Output, highlighted
 from dse.front import front_members
 from simcore.errors import SimcoreError
-from simcore.yamlio import dump_yaml
 
 if TYPE_CHECKING:
     from dse.space import Space
@@ -64,10 +63,7 @@ def study_text(study: Study, run: Run, output: Output) -> str:
     if exit_status(study):
         lines += ["", *infeasible_lines(found[0], min(output.width, PROSE))]
         return "\n".join(lines)
-    for number, front in enumerate(found):
-        lines += [""] if number else []
-        lines += coloured(front_text(front, run, width=output.width), output)
-    return "\n".join(lines)
+    return "\n".join([*lines, *coloured(fronts_text(found, run, width=output.width), output)])
 
 
 def coloured(text: Text, output: Output) -> list[str]:
@@ -106,8 +102,10 @@ def write_page(study: Study, trust: Sequence[str]) -> Path:
     from dse.commands.versions import versions
 
     settings = study.settings
-    provenance = {"sampler": settings.sampler, "seed": str(settings.seed), "batch": str(settings.batch_size), **versions()}
+    provenance = {
+        "sampler": settings.sampler,
+        "seed": str(settings.seed),
+        "batch": str(settings.batch_size),
+        **versions(),
+    }
     return write_report(study.folder, study.space, study.trials, statements=trust, provenance=provenance)
-
-
-__all__ = ["dump_yaml"]

@@ -10,13 +10,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from types import FrameType
 
 from dse.commands.output import Output
-from dse.study import STUDIES
+from dse.storage.folder import STUDIES
 from dse.tracking.links import study_links
 from dse.tracking.mlflow_state import read_state
 from dse.tracking.store import Store, store_at
@@ -39,20 +37,38 @@ PAGES = {
 
 def run(uri: str | None, port: int | None, output: Output) -> int:
     """Start MLflow's server on the store (unless the store is a server already) and print links until Ctrl-C."""
-    root = Path(STUDIES)
+    root = STUDIES
     store = store_at(root, uri)
     if store.is_server:
         _answer(store.uri.rstrip("/"), root, store, output)
         return 0
     if store.database is not None and not store.database.exists():
-        raise InputError("nothing is recorded there yet", file=store.label, hint="record a search: dse search kv_quickstart")
-    with _server(store, _free_port(port), output) as (url, process):
+        raise InputError(
+            "nothing is recorded there yet", file=store.label, hint="record a search: dse search kv_quickstart"
+        )
+    process, url = _start(store, _free_port(port), output)
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        _wait_until_up(url, process)
         _answer(url, root, store, output)
         output.flush()
         output.note("Serving. Ctrl-C stops it.")
         process.wait()
-        raise SimcoreError(f"MLflow's server ended with status {process.returncode}; dse ui -v shows its messages")
-    return 0
+    except KeyboardInterrupt:
+        output.note("Stopped.")
+        return 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        _stop(process)
+    raise _ended(process)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _ended(process: subprocess.Popen[bytes]) -> SimcoreError:
+    return SimcoreError(f"MLflow's server ended with status {process.returncode}; dse ui -v shows its messages")
 
 
 def _answer(url: str, root: Path, store: Store, output: Output) -> None:
@@ -61,7 +77,7 @@ def _answer(url: str, root: Path, store: Store, output: Output) -> None:
     shown = studies if output.verbose else dict(list(studies.items())[:SHOWN])
     for name, pages in shown.items():
         lines += ["", name]
-        lines += [f"  {PAGES[page]:<28}{pages[page]}" for page in PAGES if page in pages]
+        lines += [line for page in PAGES if page in pages for line in (f"  {PAGES[page]}", f"    {pages[page]}")]
     if len(studies) > len(shown):
         lines += ["", f"{len(studies) - len(shown)} older: dse ui -v"]
     if not studies:
@@ -99,12 +115,13 @@ def _free_port(port: int | None) -> int:
                 return int(probe.getsockname()[1])
             except OSError:
                 continue
-    raise InputError("is taken by another program", path="--port", value=port, hint="choose another; 0 takes a free one")
+    raise InputError(
+        "is taken by another program", path="--port", value=port, hint="choose another; 0 takes a free one"
+    )
 
 
-@contextmanager
-def _server(store: Store, port: int, output: Output) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """MLflow's server as a child process, stopped at the end, however that comes."""
+def _start(store: Store, port: int, output: Output) -> tuple[subprocess.Popen[bytes], str]:
+    """MLflow's server as a child process in a group of its own, and its address."""
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     command += ["--backend-store-uri", store.uri, "--default-artifact-root", str(store.artifacts)]
     environment = {
@@ -115,18 +132,9 @@ def _server(store: Store, port: int, output: Output) -> Iterator[tuple[str, subp
         "GIT_PYTHON_REFRESH": "quiet",
     }
     output.note("Starting MLflow ...")
-    sink: IO[bytes] | int = sys.stderr.fileno() if output.verbose else subprocess.DEVNULL
+    sink = 2 if output.verbose else subprocess.DEVNULL
     process = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink, start_new_session=True)
-    before = signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait_until_up(url, process)
-        yield url, process
-    except KeyboardInterrupt:
-        output.note("Stopped.")
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        _stop(process)
+    return process, f"http://127.0.0.1:{port}"
 
 
 def _wait_until_up(url: str, process: subprocess.Popen[bytes]) -> None:
@@ -134,7 +142,7 @@ def _wait_until_up(url: str, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise SimcoreError(f"MLflow's server ended with status {process.returncode}; dse ui -v shows its messages")
+            raise _ended(process)
         try:
             with opener.open(f"{url}/health", timeout=2):
                 return

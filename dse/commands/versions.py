@@ -19,4 +19,8 @@ def own_version() -> str:
 
 def versions() -> dict[str, str]:
     """Everything whose version may change a figure, by name."""
-    return {DISTRIBUTION: own_version(), "python": platform.python_version(), **{name: version(name) for name in DECISIVE}}
+    return {
+        DISTRIBUTION: own_version(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in DECISIVE},
+    }

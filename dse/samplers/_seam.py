@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
+from optuna.search_space import IntersectionSearchSpace
 
 from simcore import plugins
 from simcore.errors import InputError, did_you_mean
@@ -33,6 +34,8 @@ class Ask:
         number: of the trial asked for.
         attempt: 0 for the first ask for this trial, then 1, 2, ... as long as a repeat came back.
         index: how many asks the search has made before, repeats included.
+        common: the parameters all told trials have; kept between asks, because finding them anew takes longer the more
+            trials there are.
     """
 
     space: Space
@@ -40,6 +43,7 @@ class Ask:
     number: int
     attempt: int
     index: int
+    common: IntersectionSearchSpace
 
     @property
     def fresh_seed(self) -> int:

@@ -16,4 +16,6 @@ POPULATION = 20
 
 def create(ask: Ask) -> BaseSampler:
     """NSGA-II; the generation of a trial is stored with it, so no state lives in the sampler."""
-    return NSGAIISampler(seed=ask.fresh_seed, population_size=POPULATION)
+    sampler = NSGAIISampler(seed=ask.fresh_seed, population_size=POPULATION)
+    sampler._search_space = ask.common
+    return sampler

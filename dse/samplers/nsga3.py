@@ -11,4 +11,6 @@ POPULATION = 20
 
 def create(ask: Ask) -> BaseSampler:
     """NSGA-III with the population of `nsga2`, for the same reason."""
-    return NSGAIIISampler(seed=ask.fresh_seed, population_size=POPULATION)
+    sampler = NSGAIIISampler(seed=ask.fresh_seed, population_size=POPULATION)
+    sampler._search_space = ask.common
+    return sampler

@@ -64,9 +64,8 @@ def _worded(comparison: Comparison, words: list[Bare | Symbol | None], scope: Sc
     if not isinstance(left, Symbol) and not isinstance(right, Symbol):
         raise InputError("compares a number with a word", value=text)
     if left is None or right is None:
-        symbol = left if isinstance(left, Symbol) else right
-        hint = f"{symbol.name} is a word" if symbol else None
-        raise InputError("compares a word with a number", value=text, hint=hint)
+        word_path = next(side for side in words if isinstance(side, Symbol))
+        raise InputError("compares a word with a number", value=text, hint=f"{word_path.name} is a word")
     if comparison.operator not in ("==", "!="):
         raise InputError("words are compared with == or !=", value=text)
     for word, other in ((left, right), (right, left)):

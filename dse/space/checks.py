@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import simcore
 from dse.space import paths
 from dse.space.dimension import Dimension, choice_label
 from dse.space.space import COUNTED, Point, Space
-from simcore.errors import InputError
+from simcore.errors import MISSING, InputError
 from simcore.units import format_bytes
 
-COMBINATIONS = 4096
+COMBINATIONS = 2048
 """Designs at most that are built to find one that fits."""
 _RATES = ("throughput", "goodput", "request_rate", "sustainable_rate")
 
@@ -32,7 +33,7 @@ def check_values(space: Space, places: Places) -> None:
         try:
             _build(space, space.scenario({}, member))
         except InputError as error:
-            raise _at_override(error, member.places) or error.within(prefix=f"scenarios ({member.name})") from None
+            raise _at_override(error, member.places) or _beside(error, "scenarios", member.name) from None
     for dimension in space.dimensions:
         for i, value in enumerate(dimension.ends()):
             where = places[dimension.path]
@@ -42,7 +43,7 @@ def check_values(space: Space, places: Places) -> None:
             except InputError as error:
                 found = _at_value(error, dimension, place, value)
                 if found is not None or not _elsewhere(error, space.dimensions):
-                    raise found or error.within(prefix=place) from None
+                    raise found or _beside(error, place, value) from None
 
 
 def _build(space: Space, raw: dict[str, Any]) -> Any:
@@ -73,13 +74,68 @@ def moved(error: InputError, target: str, place: str) -> InputError | None:
     if path and not paths.overlap(path.partition("[")[0], target):
         return None
     rest = path.removeprefix(target) if paths.covers(target, path) or path.startswith(f"{target}[") else ""
+    if not rest and error.value is MISSING:
+        place = place.rpartition("[")[0] or place  # the path is wrong, whatever its value
     return InputError(error.rule, path=place + rest, value=error.value, hint=error.hint)
+
+
+def _beside(error: InputError, place: str, value: Any) -> InputError:
+    """A value that makes something else wrong."""
+    rule = f"{error.path} {error.rule}" if error.path else error.rule
+    return InputError(rule, path=place, value=value, hint=error.hint)
 
 
 def _elsewhere(error: InputError, dimensions: Sequence[Dimension]) -> bool:
     """Whether the mistake is about a path that is searched as well: then it is the combination that is wrong."""
     path = (error.path or "").partition("[")[0]
     return bool(path) and any(paths.overlap(path, target) for d in dimensions for target in d.targets)
+
+
+def check_traces(space: Space, places: Places) -> None:
+    """Refuse traces that are not there.
+
+    Raises:
+        InputError: where the trace is named.
+    """
+    _traces_exist(space.base, "scenario", space.base_dir)
+    for member in space.members:
+        for path, value in member.overrides.items():
+            _traces_exist({path.rpartition(".")[2]: value}, member.places[path], space.base_dir)
+    for dimension in space.dimensions:
+        for i, value in enumerate(dimension.choices or ()):
+            if dimension.path.endswith(".trace") or isinstance(value, Mapping):
+                _traces_exist({"trace": value}, f"{places[dimension.path]}[{i}]", space.base_dir)
+
+
+def _traces_exist(data: Mapping[str, Any], place: str, base_dir: Path) -> None:
+    for key, value in data.items():
+        here = f"{place}.{key}" if place == "scenario" or place.startswith("scenario.") else place
+        if isinstance(value, Mapping):
+            _traces_exist(value, here, base_dir)
+        elif key == "trace" and isinstance(value, str) and not (base_dir / value).is_file():
+            raise InputError("no such file", path=here, value=value, hint=f"looked for it in {base_dir}")
+
+
+def check_replaced(space: Space, places: Places) -> None:
+    """Refuse a short form that would silently drop what the base says beside it (`gpu: h100-sxm` over {preset, count: 2}).
+
+    Raises:
+        InputError: naming the path of the preset alone.
+    """
+    for dimension in space.dimensions:
+        for target in dimension.targets:
+            for value in dimension.choices or ():
+                _keeps_fields(space, target, value, places[dimension.path])
+    for member in space.members:
+        for path, value in member.overrides.items():
+            _keeps_fields(space, path, value, member.places[path])
+
+
+def _keeps_fields(space: Space, target: str, value: Any, place: str) -> None:
+    old = paths.lookup(space.base, target)
+    if isinstance(value, str) and isinstance(old, Mapping) and "preset" in old and len(old) > 1:
+        lost = ", ".join(key for key in old if key != "preset")
+        raise InputError(f"would drop {lost} of {target}", path=place, value=value, hint=f"write {target}.preset")
 
 
 def check_paths(space: Space) -> None:
@@ -108,8 +164,9 @@ def check_load(space: Space) -> None:
     for dimension in space.dimensions:
         if not any("workload" in target.split(".") for target in dimension.targets):
             continue
-        values = dimension.values() or dimension.ends()
-        few = values if len(values) <= 4 else (values[0], values[len(values) // 2], values[-1])
+        few = dimension.ends()
+        if dimension.low is not None and dimension.high is not None:
+            few = (few[0], dimension.value_at((dimension.low + dimension.high) / 2), few[-1])
         lines = f"scenarios: {{over: {{{dimension.path}: [{', '.join(map(choice_label, few))}]}}, combine: worst}}"
         rule = "the load is searched without a throughput or goodput objective"
         hint = f"what the world decides belongs in scenarios; instead of this line write {lines}"
@@ -143,7 +200,8 @@ def _named_statics(space: Space) -> Iterator[tuple[str, str]]:
 def _refuse_unknown(space: Space, metric: str, place: str, point: Point, places: Places) -> None:
     name = simcore.find_metric(metric).name
     if not point:
-        raise InputError(f"{name} is unknown for this scenario", path=place, hint="take it out")
+        hint = "give what it needs (a price, a published accuracy), or take it out"
+        raise InputError(f"{name} is unknown for this scenario", path=place, hint=hint)
     shown = ", ".join(f"{path} {choice_label(value)}" for path, value in point.items())
     where = " or ".join(places[path].removesuffix(".choices") for path in point)
     hint = f"take that choice out of {where}, or take {name} out"

@@ -145,6 +145,21 @@ class Dimension:
         """Short text of each choice -> its YAML value."""
         return {choice_label(choice): choice for choice in self.choices or ()}
 
+    @cached_property
+    def _counts_whole(self) -> bool:
+        """Whether the parameter of a stepped range is a whole number."""
+        _, _, origin = self._grid
+        numbers = (origin, self._display(self.step))
+        return self.log or all(number == number.to_integral_value() for number in numbers)
+
+    def _bounds(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Low, high and step of the parameter of a stepped range."""
+        first, last, origin = self._grid
+        if self.log:
+            return Decimal(first), Decimal(last), Decimal(1)
+        step = self._display(self.step)
+        return origin, origin + last * step, step
+
     def distribution(self) -> BaseDistribution:
         """The Optuna distribution of `parameter`."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -152,52 +167,48 @@ class Dimension:
         if self.choices is not None:
             return CategoricalDistribution(list(self.labels))
         if self.step is None:
-            low, high = float(self._display(self.low)), float(self._display(self.high))
-            return FloatDistribution(low, high, log=self.log)
-        first, last, origin = self._grid
-        if self.log:
-            return IntDistribution(first, last, log=True)
-        step = self._display(self.step)
-        if step == step.to_integral_value() and origin == origin.to_integral_value():
-            return IntDistribution(int(origin), int(origin + last * step), step=int(step))
-        return FloatDistribution(float(origin), float(origin + last * step), step=float(step))
+            return FloatDistribution(float(self._display(self.low)), float(self._display(self.high)), log=self.log)
+        low, high, step = self._bounds()
+        if self._counts_whole:
+            return IntDistribution(int(low), int(high), log=self.log, step=int(step))
+        return FloatDistribution(float(low), float(high), step=float(step))
 
     def suggest(self, trial: Trial) -> Any:
         """Ask the trial's sampler for a YAML value."""
-        distribution: Any = self.distribution()
-        name = self.parameter
         if self.choices is not None:
-            return self.labels[trial.suggest_categorical(name, distribution.choices)]
-        if type(distribution).__name__ == "IntDistribution":
-            number: float = trial.suggest_int(
-                name, distribution.low, distribution.high, step=distribution.step, log=distribution.log
-            )
-        else:
-            number = trial.suggest_float(
-                name, distribution.low, distribution.high, step=distribution.step, log=distribution.log
-            )
-        return self.decode(number)
+            return self.decode(trial.suggest_categorical(self.parameter, list(self.labels)))
+        if self.step is None:
+            low, high = float(self._display(self.low)), float(self._display(self.high))
+            return self.decode(trial.suggest_float(self.parameter, low, high, log=self.log))
+        bounds = self._bounds()
+        if self._counts_whole:
+            start, stop, stride = map(int, bounds)
+            return self.decode(trial.suggest_int(self.parameter, start, stop, step=stride, log=self.log))
+        low, high, step = map(float, bounds)
+        return self.decode(trial.suggest_float(self.parameter, low, high, step=step))
 
     def decode(self, parameter: Any) -> Any:
         """The YAML value of an Optuna parameter value."""
         if self.choices is not None:
             return self.labels[parameter]
+        number = float(parameter)
         if self.step is None:
-            return self.value_at(parameter * self.scale)
+            return self.value_at(number * self.scale)
         if self.log:
-            return self._value(int(parameter))
+            return self._value(round(number))
         _, _, origin = self._grid
-        return self._value(round((Decimal(repr(parameter)) - origin) / self._display(self.step)))
+        return self._value(round((Decimal(repr(number)) - origin) / self._display(self.step)))
 
     def encode(self, value: Any) -> Any:
         """The Optuna parameter value of a YAML value; the inverse of `decode`."""
         if self.choices is not None:
             return choice_label(value)
         number = self._display(parse_quantity(value)[0])
-        if self.step is not None and self.log:
+        if self.step is None:
+            return float(number)
+        if self.log:
             return round(number / self._display(self.step))
-        kind = type(self.distribution()).__name__
-        return int(number) if kind == "IntDistribution" else float(number)
+        return int(number) if self._counts_whole else float(number)
 
 
 def choice_label(choice: Any) -> str:

@@ -74,7 +74,7 @@ def _check_keys(path: str, raw: Mapping[str, Any]) -> None:
         raise InputError("unknown key", path=str(unknown[0]), hint=did_you_mean(str(unknown[0]), KEYS))
     if ("choices" in raw) == ("range" in raw):
         rule = "must have choices or range, not both" if "choices" in raw else "must have choices or range"
-        raise InputError(rule, value=flow(dict(raw)), hint=f"for example {path}: {{range: [4 GiB, 48 GiB], step: 1 GiB}}")
+        raise InputError(rule, value=flow(dict(raw)), hint=f"for example {path}: {{range: [low, high], step: step}}")
 
 
 def _flag(raw: Mapping[str, Any], key: str) -> bool:

@@ -19,8 +19,8 @@ def absolute(data: Any, base_dir: Path) -> Any:
         return {key: absolute(value, base_dir) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
         return [absolute(value, base_dir) for value in data]
-    if looks_like_file(data) and _is_file(base_dir / data):
-        return str((base_dir / data).resolve())
+    if looks_like_file(data) and _is_file(path := base_dir / Path(data).expanduser()):
+        return str(path.resolve())
     return data
 
 

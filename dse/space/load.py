@@ -24,7 +24,7 @@ from dse.space.members import read_scenarios
 from dse.space.names import Names, fixed_values
 from dse.space.pins import Pin, pin_base, pin_scenarios, pin_search, read_pins
 from dse.space.space import Space
-from simcore.errors import InputError, did_you_mean
+from simcore.errors import InputError, did_you_mean, nearest
 from simcore.yamlio import Document, load_yaml, read_text
 
 KEYS = (
@@ -56,8 +56,8 @@ def load_space(name_or_path: str | Path, overrides: Sequence[str] = (), *, check
         return _Reader(document, file, str(name_or_path), read_pins(overrides)).space(check)
     except InputError as error:
         path = error.path or ""
-        line = None if path.startswith("--set") else document.line(path)
-        raise error.within(file=str(file), line=line) from None
+        here = error.file is None and not path.startswith("--set")
+        raise error.within(file=str(file), line=document.line(path) if here else None) from None
 
 
 def check_name(name: Any, path: str = "name") -> str:
@@ -88,11 +88,11 @@ class _Reader:
         base = self._base()
         members, combine = read_scenarios(pin_scenarios(data.get("scenarios"), self.pins, base), base)
         members = tuple(replace(m, overrides=absolute(m.overrides, self.base_dir)) for m in members)
+        defaults = self._defaults(base, check)
         found = self._matches(base)
         dimensions = self._dimensions(found)
-        taken = {path: place for member in members for path, place in member.places.items()}
+        taken = {path: place.partition("[")[0] for member in members for path, place in member.places.items()}
         refuse_overlaps(dimensions, taken)
-        defaults = self._defaults(base, check)
         fixed = fixed_values(base, defaults, self._words(base), members)
         tiers = tuple(base["tiers"]) if isinstance(base.get("tiers"), Mapping) else ()
         names = Names(dimensions, fixed, {**defaults, **base}, tiers)
@@ -138,13 +138,22 @@ class _Reader:
         return result
 
     def _in_scenario(self, error: InputError) -> InputError:
-        """A mistake in the base: the pin's if a pin put it there, else the file's."""
+        """A mistake in the base: that of a pin if the file alone is fine, else the file's."""
         if (error.path or "").startswith("--set"):
             return error
-        for pin in reversed(self.pins):
-            if error.path and paths.covers(pin.path, error.path.partition("[")[0]):
-                return InputError(error.rule, path=pin.name, value=error.value, hint=error.hint)
+        if self.pins and self._fine_without_pins():
+            about = (error.path or "").partition("[")[0]
+            pin = next((p for p in reversed(self.pins) if about and paths.overlap(p.path, about)), self.pins[-1])
+            rule = error.rule if paths.overlap(pin.path, about) else f"{error.path} {error.rule}"
+            return InputError(rule, path=pin.name, value=error.value, hint=error.hint)
         return error.within(prefix="scenario")
+
+    def _fine_without_pins(self) -> bool:
+        try:
+            simcore.build_scenario(self.data["scenario"], base_dir=self.base_dir)
+        except InputError:
+            return False
+        return True
 
     def _defaults(self, base: Mapping[str, Any], check: bool) -> dict[str, Any]:
         """Every field of the base scenario, defaults included."""
@@ -172,9 +181,11 @@ class _Reader:
             raise InputError("is required", path="search", hint="for example search: {tiers.dram.capacity: [64 GiB, 128 GiB]}")
         for pattern in search:
             try:
-                paths.matches(base, pattern)
+                matched = paths.matches(base, pattern)
             except InputError as error:
                 raise InputError(error.rule, path=f"search.{pattern}", value=error.value, hint=error.hint) from None
+            for target, _ in matched:
+                _known_tier(base, target, pattern)
         return pin_search(search, self.pins, base)
 
     def _dimensions(self, found: Found) -> tuple[Dimension, ...]:
@@ -237,9 +248,21 @@ class _Reader:
 
     def _try(self, space: Space) -> None:
         checks.check_load(space)
+        checks.check_replaced(space, self.places)
         checks.check_values(space, self.places)
+        self._try_traces(space)
         checks.check_paths(space)
         checks.check_statics(space, self.places)
+
+    def _try_traces(self, space: Space) -> None:
+        try:
+            checks.check_traces(space, self.places)
+        except InputError as error:
+            where = (error.path or "").removeprefix("scenario.")
+            pin = next((pin for pin in self.pins if paths.covers(pin.path, where)), None)
+            if pin is not None:
+                raise InputError(error.rule, path=pin.name, value=error.value, hint=error.hint) from None
+            raise
 
 
 def read_expression(space: Space, text: str) -> Constraint:
@@ -250,6 +273,17 @@ def read_expression(space: Space, text: str) -> Constraint:
     """
     tiers = tuple(space.base["tiers"]) if isinstance(space.base.get("tiers"), Mapping) else ()
     return constraint(text, Names(space.dimensions, space.fixed, space.base, tiers))
+
+
+def _known_tier(base: Mapping[str, Any], target: str, pattern: str) -> None:
+    """A tier has a place between the others, so `search` cannot add one."""
+    head, tiers, rest = target.rpartition("tiers.") if target.startswith("tiers.") else target.partition(".tiers.")
+    names = paths.lookup(base, f"{head}{tiers}".rstrip(".")) if tiers else None
+    tier = rest.partition(".")[0]
+    if isinstance(names, Mapping) and tier not in names:
+        near = nearest(tier, names)
+        hint = f"did you mean {near}?" if near else f"tiers: {', '.join(names)}; a new one goes into scenario.tiers first"
+        raise InputError(f"unknown tier {tier}", path=f"search.{pattern}", hint=hint)
 
 
 def _condition(text: Any, keys: tuple[str, ...], names: Names, varied: set[str]) -> Bound:

@@ -15,7 +15,7 @@ from simcore.yamlio import loads_yaml
 
 SOURCES = ("trace", "preset", "kind")
 """Fields of a workload that say where its requests come from; one takes the place of another."""
-KEPT = ("request_rate", "concurrency", "requests", "seed")
+KEPT = ("request_rate", "concurrency", "requests", "warmup", "seed")
 """Fields of a workload that stay when its source is replaced."""
 
 
@@ -133,8 +133,8 @@ def pin_scenarios(raw: Any, pins: Sequence[Pin], base: Mapping[str, Any]) -> Any
         return {**raw, "over": over} if over else None
     if isinstance(raw.get("members"), Mapping):
         members = {name: _unpinned(fields, pins, base) for name, fields in raw["members"].items()}
-        different = [{k: v for k, v in fields.items() if k != "weight"} for fields in members.values()]
-        return {**raw, "members": members} if any(different) else None
+        emptied = all(isinstance(fields, Mapping) and set(fields) <= {"weight"} for fields in members.values())
+        return None if emptied else {**raw, "members": members}
     return raw
 
 

@@ -157,14 +157,13 @@ class Space:
 
     def entangled(self) -> Space:
         """The space of those dimensions alone that can be inactive, decide about others, or stand in a constraint on paths."""
-        named = {path for constraint in self.path_constraints for path in constraint.paths}
-        indices: set[int] = set()
-        for index, dimension in enumerate(self.dimensions):
-            if dimension.when is not None or self._needed[dimension.path]:
-                indices |= {index, *activity.parents(dimension, self.dimensions, self._needed)}
-            if named & {dimension.path, *dimension.targets}:
-                indices.add(index)
-        return replace(self, dimensions=tuple(d for i, d in enumerate(self.dimensions) if i in indices))
+        kept = {path for constraint in self.path_constraints for path in constraint.paths}
+        for dimension in reversed([self.dimensions[i] for i in self._order]):  # those that decide come after
+            names = {dimension.path, *dimension.targets}
+            if dimension.when is not None or self._needed[dimension.path] or names & kept:
+                kept |= names | {path for t in dimension.targets if (path := activity.capacity_path(t)) is not None}
+                kept |= {symbol.name for symbol in dimension.when.symbols()} if dimension.when is not None else set()
+        return replace(self, dimensions=tuple(d for d in self.dimensions if kept & {d.path, *d.targets}))
 
     def enumerate(self) -> Iterator[Point]:
         """Every distinct design that satisfies the constraints on paths, in the order of the choices.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dse.trial import Trial
 
 _SUFFIX = {"bytes": "_bytes", "seconds": "_s", "bytes_per_second": "_bytes_per_s", "usd": "_usd", "per_second": "_per_s"}
+EQUAL = "equal_designs"
 
 
 def export(folder: Path, space: Space, trials: Sequence[Trial]) -> None:
@@ -40,17 +41,18 @@ def front_csv(space: Space, trials: Sequence[Trial]) -> str:
     numbers with the unit in the name, empty where inactive; the other metrics over the scenario set (of the member, on
     a member's front); with several members each one's objectives as "key[member]"; numbers of designs that equal this
     one in every objective."""
+    rows = [
+        _front_row(space, trials, trial, member)
+        for member in front_members(space)
+        for trial in front(space, trials, member)
+    ]
+    objectives = [metric.key for metric in space.objectives]
+    header = ["number", *objectives, *(column(dimension) for dimension in space.dimensions)]
+    names = list(dict.fromkeys(name for row in rows for name in row if name != EQUAL)) or header
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for position, member in enumerate(front_members(space)):
-        for trial in front(space, trials, member):
-            row = _front_row(space, trials, trial, member)
-            if position == 0 and not text.tell():
-                writer.writerow(row)
-            writer.writerow(_cell(value) for value in row.values())
-    if not text.tell():
-        objectives = [metric.key for metric in space.objectives]
-        writer.writerow(["number", *objectives, *(column(dimension) for dimension in space.dimensions)])
+    writer.writerow([*names, EQUAL])
+    writer.writerows([_cell(row.get(name)) for name in (*names, EQUAL)] for row in rows)
     return text.getvalue()
 
 
@@ -65,7 +67,7 @@ def _front_row(space: Space, trials: Sequence[Trial], trial: Trial, member: str 
     row |= {key: value for key, value in values.items() if key not in row}
     if member is None and len(trial.metrics) > 1:
         row |= {f"{key}[{name}]": found.get(key) for name, found in trial.metrics.items() for key in objectives}
-    row["equal_designs"] = " ".join(str(number) for number in equals(space, trials, trial, member))
+    row[EQUAL] = " ".join(str(number) for number in equals(space, trials, trial, member))
     return row
 
 

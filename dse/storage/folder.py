@@ -105,7 +105,7 @@ def read_settings(folder: Path) -> dict[str, Any] | None:
     path = folder / SETTINGS
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise InputError(f"is damaged: {error}", file=str(path), hint="restore it, or use another --study NAME") from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -66,6 +67,8 @@ class Journal:
                 raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> InputError:
+        if self._url:
+            return InputError(f"cannot be read: {_reason(error)}", path="--storage", value=self.where)
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         return InputError(f"is damaged ({' '.join(reason.split())})", file=self.where, hint=START_OVER)
 
@@ -82,7 +85,7 @@ class Journal:
         """Make the Optuna study, with names and directions of the objectives for Optuna's own tools."""
         wanted = targets(space)
         directions = ["maximize" if target.metric.direction == "max" else "minimize" for target in wanted]
-        with quiet(), writing(self._path):
+        with quiet(), self._storing("the study"):
             study = optuna.create_study(storage=self._storage, study_name=self._name, directions=directions)
             study.set_metric_names([target.name for target in wanted])
             for name, value in attributes.items():
@@ -90,7 +93,7 @@ class Journal:
 
     def delete(self) -> None:
         """Remove the Optuna study."""
-        with quiet(), writing(self._path):
+        with quiet(), self._storing("the study"):
             optuna.delete_study(study_name=self._name, storage=self._storage)
 
     def trials(self) -> list[FrozenTrial]:
@@ -115,17 +118,18 @@ class Journal:
         """
         study = self.study
         assert study is not None
-        try:
-            with quiet():
-                study.add_trial(trial)
-        except Exception as error:
-            self._after_failure()
-            raise StorageError(f"cannot store a trial in {self.where}: {_reason(error)}. {INTACT}") from error
+        with quiet(), self._storing("a trial"):
+            study.add_trial(trial)
 
-    def _after_failure(self) -> None:
-        if not self._url:
-            with suppress(OSError, StorageError):
-                complete_lines(self._path)
+    @contextmanager
+    def _storing(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            if not self._url:
+                with suppress(OSError, StorageError):
+                    complete_lines(self._path)
+            raise StorageError(f"cannot store {what} in {self.where}: {_reason(error)}. {INTACT}") from error
 
     def close(self) -> None:
         """Release connections."""

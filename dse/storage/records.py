@@ -38,7 +38,7 @@ def _judged(space: Space, result: Result, **about: Any) -> Trial:
         return Trial(state="failed", error=result.error, **about)
     try:
         combined = space.combine_metrics(result.metrics)
-        violations = space.judge(result.metrics, result.statics)
+        violations = space.judge(result.metrics)
     except Exception as error:
         return Trial(state="failed", error=error_text(error), **about)
     trial = Trial(state="complete", metrics=result.metrics, combined=combined, violations=violations, **about)
@@ -52,13 +52,20 @@ def to_optuna(space: Space, asked: Asked, trial: Trial) -> FrozenTrial:
     """The trial for Optuna: parameters as evaluated, values and constraints, and in its attributes all that is ours."""
     complete = trial.state == "complete"
     excess = trial.violations if complete else {c.text: FAILED_EXCESS for c in space.metric_constraints}
-    ours = {"point": dict(trial.point), "metrics": {m: dict(v) for m, v in trial.metrics.items()}, "error": trial.error}
+    ours = {
+        "point": dict(trial.point),
+        "metrics": {member: dict(values) for member, values in trial.metrics.items()},
+        "combined": dict(trial.combined),
+        "error": trial.error,
+        "started_s": trial.started_s,
+        "seconds": trial.seconds,
+    }
     frozen = create_trial(
         state=TrialState.COMPLETE if complete else TrialState.FAIL,
         values=[_value(target, trial) for target in targets(space)] if complete else None,
         params=dict(asked.proposal.params),
         distributions=dict(asked.proposal.distributions),
-        user_attrs={**asked.attrs, **ours, "combined": dict(trial.combined)},
+        user_attrs={**asked.attrs, **ours},
         system_attrs=dict(asked.system_attrs),
         constraints={text: float(value) for text, value in excess.items()},
     )
@@ -83,8 +90,7 @@ def from_optuna(frozen: FrozenTrial) -> Trial:
     """
     attrs, complete = frozen.user_attrs, frozen.state == TrialState.COMPLETE
     try:
-        start, end = frozen.datetime_start, frozen.datetime_complete
-        assert start is not None and end is not None and frozen.state.is_finished()
+        assert frozen.state.is_finished()
         return Trial(
             number=frozen.number,
             point=attrs["point"],
@@ -94,8 +100,8 @@ def from_optuna(frozen: FrozenTrial) -> Trial:
             combined=attrs["combined"],
             violations=dict(frozen.constraints) if complete else {},
             error=attrs["error"],
-            started_s=start.timestamp(),
-            seconds=(end - start).total_seconds(),
+            started_s=attrs["started_s"],
+            seconds=attrs["seconds"],
             duplicates=attrs[DUPLICATES],
         )
     except (KeyError, AssertionError):

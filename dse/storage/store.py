@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dse.space import Space
 
 ID, BASE = "id", "base"
+OTHER = "use another --study NAME for a search of its own"
 SHOWN = 3
 """Differences between two spaces that a message names."""
 
@@ -81,20 +82,25 @@ def open_store(space: Space, settings: Settings, url: str | None, resume: bool) 
         StorageError: something cannot be written.
     """
     recorded = read_settings(settings.folder)
+    if recorded is not None and recorded["storage"] != settings.storage:
+        rule = f"the study is stored in {recorded['storage'] or JOURNAL}"
+        hint = f"pass the same --storage, or {OTHER}"
+        raise InputError(rule, file=str(settings.folder), value=settings.storage or JOURNAL, hint=hint)
     evaluations = Evaluations(settings.folder)
     try:
         journal = Journal(settings.folder, settings.name, url, driving=True)
         study = journal.study
         trials = journal.trials() if study is not None else []
-        if not trials and not evaluations.found:
-            return _started(space, settings, journal, evaluations)
-        if recorded is None or (study is not None and study.user_attrs.get(ID) != recorded.get(ID)):
+        if study is None and recorded is not None and recorded.get(BASE):
+            raise InputError(f"has lost the study {settings.name}", file=journal.where, hint=START_OVER)
+        known = recorded.get(ID) if recorded is not None else None
+        if study is not None and study.user_attrs.get(ID) != known and (trials or settings.storage):
             raise _stranger(settings, journal, len(trials))
+        if recorded is None or not (trials or evaluations.found):
+            return _started(space, settings, journal, evaluations)
         if not resume:
             raise _exists(settings, len(trials))
         check_same(space, settings, recorded)
-        if study is None:
-            raise InputError(f"has lost the study {settings.name}", file=journal.where, hint=START_OVER)
         if settings.trials > recorded["trials"]:
             write_settings(settings.folder, {**recorded, "trials": settings.trials})
         return Store(replace(settings, resumed=True), journal, evaluations, trials, recorded_base(recorded))
@@ -163,21 +169,16 @@ def check_same(space: Space, settings: Settings, recorded: Mapping[str, Any]) ->
         InputError: naming what differs.
     """
     folder = str(settings.folder)
-    other = "use another --study NAME for a search of its own"
     if recorded["space_sha256"] != space.sha256:
         found = differences(_resolved(settings.folder), space.resolved())
         named = "; ".join(found[:SHOWN]) + (f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
         rule = "the study is of another space" + (f": {named}" if named else "")
-        raise InputError(rule, file=folder, hint=f"{other}, or remove {folder}")
+        raise InputError(rule, file=folder, hint=f"{OTHER}, or remove {folder}")
     wanted = {"sampler": settings.sampler, "seed": settings.seed, "batch_size": settings.batch_size}
     for name, value in wanted.items():
         if recorded[name] != value:
             rule = f"the study was started with {name.replace('_', ' ')} {recorded[name]}"
-            raise InputError(rule, file=folder, value=value, hint=f"leave it out to go on, or {other}")
-    if recorded["storage"] != settings.storage:
-        rule = f"the study is stored in {recorded['storage'] or JOURNAL}"
-        hint = f"pass the same --storage, or {other}"
-        raise InputError(rule, file=folder, value=settings.storage or JOURNAL, hint=hint)
+            raise InputError(rule, file=folder, value=value, hint=f"leave it out to go on, or {OTHER}")
 
 
 def _resolved(folder: Path) -> Any:

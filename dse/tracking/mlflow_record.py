@@ -17,7 +17,7 @@ from simcore.units import GIB, parse_quantity
 if TYPE_CHECKING:
     from dse.seams import Settings
     from dse.space import Space
-    from dse.study import Study
+    from dse.tracking.searched import Searched
     from dse.trial import Trial
 
 EXPERIMENT_NOTE = """Every top-level run is one search of this space. Its curves *hypervolume*, *front_size* and
@@ -106,12 +106,12 @@ def _param(value: Any, dimension: str | None) -> tuple[str, str]:
     return suffix, f"{number / divisor:.10g}" if suffix else f"{number:.10g}"
 
 
-def child_runs(study: Study) -> list[ChildRun]:
+def child_runs(study: Searched) -> list[ChildRun]:
     """The designs of the front, or of the members' fronts; at most `MAX_CHILDREN`."""
     return [_child_run(study, trial) for trial in thinned(study.front)]
 
 
-def _child_run(study: Study, trial: Trial) -> ChildRun:
+def _child_run(study: Searched, trial: Trial) -> ChildRun:
     space = study.space
     members = tuple(name for name, front in study.fronts.items() if name is not None and trial in front)
     if members:
@@ -143,7 +143,7 @@ def step_of(trials: Sequence[Trial], step: int, feasible: int, hypervolume: floa
     return Step(step, end_ms(trials[step - 1]), values)
 
 
-def steps_of(study: Study) -> list[Step]:
+def steps_of(study: Searched) -> list[Step]:
     """Every point of the study's curves."""
     result, feasible, seen = [], 0, 0
     for step, hypervolume, front_size in study.history:
@@ -203,7 +203,7 @@ def _user() -> str:
         return "unknown"
 
 
-def search_note(study: Study) -> str:
+def search_note(study: Searched) -> str:
     """The parent run's description, in Markdown."""
     space, counts = study.space, study.counts
     infeasible = counts["complete"] - counts["feasible"]

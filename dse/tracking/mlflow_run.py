@@ -31,7 +31,7 @@ from dse.tracking.writer import Writer
 if TYPE_CHECKING:
     from dse.seams import Settings
     from dse.space import Space
-    from dse.study import Study
+    from dse.tracking.searched import Searched
     from dse.trial import Trial
 
 ARTIFACTS = ("report.html", "front.csv", "trials.parquet", "space.yaml")
@@ -68,7 +68,7 @@ class MlflowTracker:
         state = read_state(settings.folder)
         if state is None or state.store != self._store.identity:
             state = new_state(self._store.identity)
-        self._writer = Writer(MlflowSink(settings.folder, self._store.uri, self._store.artifacts, state))
+        self._writer = Writer(MlflowSink(settings.folder, self._store, state))
         name = settings.name if settings.seed == 0 else f"{settings.name} seed {settings.seed}"
         self._writer.put(Begin(space.name, name, search_params(space, settings), run_tags(space, settings), _now_ms()))
 
@@ -79,7 +79,7 @@ class MlflowTracker:
         if self._writer is not None:
             self._writer.put(step_of(trials, step, self._feasible, hypervolume, front_size))
 
-    def finish(self, study: Study) -> None:
+    def finish(self, study: Searched) -> None:
         """Record the front and the files of `study`, and what an earlier search could not; waits, but not for long."""
         if self._writer is None:
             return
@@ -93,7 +93,7 @@ class MlflowTracker:
             self.not_recorded = not_recorded(missing, error, self._store, study.name)
 
 
-def front_view(study: Study, children: Sequence[ChildRun]) -> View | None:
+def front_view(study: Searched, children: Sequence[ChildRun]) -> View | None:
     """A saved view of the first two objectives (of the first member's front) with the searched parameters as columns."""
     objectives = study.space.objectives
     member = next(iter(study.fronts))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from dse.tracking.links import front_filter
 from dse.tracking.mlflow_record import CURVE, EXPERIMENT_NOTE, ChildRun, Step
 from dse.tracking.mlflow_state import RunState, forget_progress, write_state
 from dse.tracking.mlflow_view import View
+from dse.tracking.store import Store
 from dse.tracking.writer import Beat
 
 T = TypeVar("T")
@@ -60,6 +62,7 @@ def quiet_environment() -> None:
         "MLFLOW_HTTP_REQUEST_TIMEOUT": str(TIMEOUT_S),
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
         "MLFLOW_LOGGING_LEVEL": "ERROR",
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
@@ -67,26 +70,36 @@ def quiet_environment() -> None:
         logging.getLogger(logger).setLevel(logging.ERROR)
 
 
+def check_database(path: Path) -> None:
+    """Fail at once where MLflow would try again for minutes.
+
+    Raises:
+        sqlite3.Error, OSError: the file cannot be made, read or written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path, timeout=TIMEOUT_S)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.rollback()
+
+
 class MlflowSink:
     """Writes one search to MLflow.
 
     Args:
         folder: the study folder, where the state is kept.
-        uri: tracking URI.
-        artifact_root: folder for the files of new experiments; None leaves it to the server.
+        store: where MLflow records to.
         state: what the study remembers of earlier searches.
     """
 
-    def __init__(self, folder: Path, uri: str, artifact_root: Path | None, state: RunState) -> None:
-        self._folder, self._uri, self._artifact_root = folder, uri, artifact_root
-        self.state = state
+    def __init__(self, folder: Path, store: Store, state: RunState) -> None:
+        self._folder, self._store, self.state = folder, store, state
         self._client: Any = None
 
     def write(self, events: Sequence[Event], beat: Beat) -> int:
         """Record the first event, or the leading steps together."""
         first = events[0]
         if isinstance(first, Begin):
-            self._begin(first)
+            self._begin(first, beat)
             return 1
         if isinstance(first, End):
             self._end(first, beat)
@@ -96,6 +109,7 @@ class MlflowSink:
             if not isinstance(event, Step):
                 break
             steps.append(event)
+        beat()
         self._log_steps(steps)
         return len(steps)
 
@@ -103,13 +117,18 @@ class MlflowSink:
         self.state = replace(self.state, **changes)
         write_state(self._folder, self.state)
 
-    def _begin(self, begin: Begin) -> None:
+    def _connect(self) -> None:
         quiet_environment()
         from mlflow import MlflowClient
 
-        write_state(self._folder, self.state)
+        if self._store.database is not None:
+            check_database(self._store.database)
+        self._client = MlflowClient(tracking_uri=self._store.uri, registry_uri=self._store.uri)
+
+    def _begin(self, begin: Begin, beat: Beat) -> None:
         if self._client is None:
-            self._client = MlflowClient(tracking_uri=self._uri, registry_uri=self._uri)
+            self._connect()
+        beat()
         run = self._find_run()
         if run is None:
             experiment = self._experiment(begin.experiment)
@@ -149,9 +168,12 @@ class MlflowSink:
 
         found = self._client.get_experiment_by_name(name)
         if found is None:
-            where = None if self._artifact_root is None else (self._artifact_root / name).absolute().as_uri()
-            with suppress(MlflowException):  # another search may have made it a moment ago
+            where = None if self._store.artifacts is None else (self._store.artifacts / name).as_uri()
+            try:
                 self._client.create_experiment(name, artifact_location=where)
+            except MlflowException as error:
+                if error.error_code != "RESOURCE_ALREADY_EXISTS":  # by another search, a moment ago
+                    raise
             found = self._client.get_experiment_by_name(name)
         if found.lifecycle_stage != "active":
             self._client.restore_experiment(found.experiment_id)
@@ -179,22 +201,23 @@ class MlflowSink:
     def _end(self, end: End, beat: Beat) -> None:
         client, run_id = self._client, self.state.run_id
         recorded = {point.step for point in client.get_metric_history(run_id, CURVE)}
-        self._log_steps([step for step in end.steps if step.step not in recorded])
         beat()
+        self._log_steps([step for step in end.steps if step.step not in recorded])
         known = self._children(run_id)
         wanted = {str(child.number) for child in end.children}
         for number, run in known.items():
             if number not in wanted:
-                client.delete_run(run.info.run_id)
                 beat()
+                client.delete_run(run.info.run_id)
         ids = []
         for child in end.children:
-            ids.append(self._child(run_id, child, known.get(str(child.number))))
             beat()
+            ids.append(self._child(run_id, child, known.get(str(child.number))))
         self._remember(children=tuple(ids))
         for path in end.artifacts:
-            client.log_artifact(run_id, str(path))
             beat()
+            client.log_artifact(run_id, str(path))
+        beat()
         client.set_tag(run_id, NOTE_TAG, end.note)
         if end.view is not None:
             with suppress(Exception):  # saved views are no documented interface; every page can be reached without them

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dse.seams import Settings
     from dse.space import Space
-    from dse.study import Study
+    from dse.tracking.searched import Searched
     from dse.trial import Trial
 
 
@@ -24,5 +24,5 @@ class NullTracker:
     def batch(self, trials: Sequence[Trial], hypervolume: float, front_size: int, step: int) -> None:
         """A batch is stored."""
 
-    def finish(self, study: Study) -> None:
+    def finish(self, study: Searched) -> None:
         """The search has ended."""

@@ -13,13 +13,18 @@ Event = TypeVar("Event", contravariant=True)
 Beat = Callable[[], None]
 
 
+class Abandoned(Exception):
+    """Nobody waits for the writer any more: it must not go on behind the back of whoever records next."""
+
+
 class Sink(Protocol[Event]):
     """Where events go. Runs on the writer thread only."""
 
     def write(self, events: Sequence[Event], beat: Beat) -> int:
-        """Record some of the first `events`, in order; how many are done. `beat` tells of progress within a long one.
+        """Record some of the first `events`, in order; how many are done.
 
-        Must be idempotent: what failed half-way is handed over again.
+        Must be idempotent: what failed half-way is handed over again. Calls `beat` before each change it makes: that tells of
+        progress, and raises `Abandoned` once the writer has been given up.
         """
 
 
@@ -44,7 +49,7 @@ class Writer(Generic[E]):
         self._sink, self._retry_s, self._retry_max_s, self._clock = sink, retry_s, retry_max_s, clock
         self._events: deque[E] = deque()
         self._changed = threading.Condition()
-        self._closing = False
+        self._closing = self._abandoned = False
         self._error: Exception | None = None
         self._beat_at = clock()
         self._thread = threading.Thread(target=self._run, name="tracking", daemon=True)
@@ -78,9 +83,12 @@ class Writer(Generic[E]):
         except KeyboardInterrupt:
             pass
         with self._changed:
+            self._abandoned = self._thread.is_alive()
             return list(self._events), self._error
 
     def _beat(self) -> None:
+        if self._abandoned:
+            raise Abandoned
         self._beat_at = self._clock()
 
     def _run(self) -> None:
@@ -97,13 +105,13 @@ class Writer(Generic[E]):
             except Exception as error:
                 with self._changed:
                     self._error = error
-                if last_try:
+                if last_try or self._abandoned:
                     return
                 self._pause(min(self._retry_s * 2**failures, self._retry_max_s))
                 failures += 1
                 continue
             failures = 0
-            self._beat()
+            self._beat_at = self._clock()
             with self._changed:
                 self._error = None
                 for _ in range(done):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from simcore.families._kv_scenario import Scenario
+from simcore import plugins
+from simcore.families._kv_scenario import POLICIES, Scenario
 from simcore.roofline.memory import pool, tier_block_bytes
 from simcore.specs.base import Spec
 from simcore.workloads.resolve import file_sha256, trace_path
@@ -62,10 +63,17 @@ def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
     tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": scenario.hbm.policy}]
     for name, tier in scenario.lower_tiers.items():
         fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})
+        if tier.placement == "exclusive" and _keeps_insertion_order(tier.policy):
+            fields["policy"] = "insertion order"
         if scenario.replicas == 1:
             del fields["shared"]
         tiers.append({"name": name, "blocks": int(tier.capacity_bytes // block_bytes), **fields})
     return tiers
+
+
+def _keeps_insertion_order(policy: str) -> bool:
+    """Whether a policy is first-in-first-out where an object leaves at its first hit; then its name makes no difference."""
+    return bool(getattr(plugins.find(POLICIES, policy), "INSERTION_ORDER_WITHOUT_HITS", False))
 
 
 def _workload(scenario: Scenario) -> dict[str, Any]:

@@ -18,6 +18,8 @@ and data:
 
     FIELDS = (("visited", np.uint8), ...)     per-object fields of its own, read as st.node[i].visited
     STORE_FIELDS = (("hand", np.uint32), ...) per-store fields of its own, read as st.store[s].hand (optional)
+    INSERTION_ORDER_WITHOUT_HITS = True       without hits it evicts in order of insertion (optional): where objects leave at
+                                              their first hit, such policies are one and are searched once
     NEEDS = frozenset()                       what it must know beyond the verbs' arguments; an engine without it refuses
 
 Every engine gives: st.node[i].prev, .next (for the lists of `simcore.kernel`), .obj, .pins (0 where nothing pins), and

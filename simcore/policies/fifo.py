@@ -15,6 +15,7 @@ from simcore.kernel import kernel, list_clear, list_head, list_insert, list_remo
 
 FIELDS = (("parked", np.uint8),)
 NEEDS: frozenset[str] = frozenset()
+INSERTION_ORDER_WITHOUT_HITS = True
 
 QUEUE = 0
 OVERDUE = 1
@@ -52,6 +53,8 @@ def choose_victim(st: Any, s: Any) -> Any:
 
 @kernel
 def on_insert(st: Any, s: Any, i: Any) -> None:
+    st.node[i].parked = 0
+    st.node[i].parked = 0
     list_insert(st, i, list_head(st, s, QUEUE))
 
 

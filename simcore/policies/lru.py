@@ -13,6 +13,7 @@ from simcore.kernel import kernel, list_clear, list_head, list_insert, list_remo
 
 FIELDS = ()
 NEEDS: frozenset[str] = frozenset()
+INSERTION_ORDER_WITHOUT_HITS = True
 
 
 @kernel

@@ -20,6 +20,7 @@ from simcore.kernel import kernel, list_clear, list_head, list_insert, list_remo
 FIELDS = (("visited", np.uint8), ("parked", np.uint8))
 STORE_FIELDS = (("hand", np.uint32),)
 NEEDS: frozenset[str] = frozenset()
+INSERTION_ORDER_WITHOUT_HITS = True
 
 
 @kernel
@@ -61,6 +62,7 @@ def choose_victim(st: Any, s: Any) -> Any:
 @kernel
 def on_insert(st: Any, s: Any, i: Any) -> None:
     st.node[i].visited = 0
+    st.node[i].parked = 0
     list_insert(st, i, list_head(st, s, 0))
 
 

@@ -52,7 +52,8 @@ def is_path(name: str) -> bool:
 
 
 def with_preset(kind: str, raw: Any, *, base_dir: str | Path | None = None) -> Any:
-    """`raw` with the data of the preset it names laid underneath; what `raw` says itself wins, under either spelling of a key.
+    """`raw` with the data of the preset it names laid underneath; what `raw` says itself wins, part by part and under
+    either spelling of a key.
 
     A bare string is the name. `preset` stays in the result when it is a packaged name; a path is dropped, since everything
     it said is now written out. Data without a preset comes back as it is.
@@ -67,11 +68,19 @@ def with_preset(kind: str, raw: Any, *, base_dir: str | Path | None = None) -> A
     name = raw["preset"]
     if not isinstance(name, str):
         raise InputError("must be the name of a preset or a path", path="preset", value=name)
-    said = {yaml_name(str(key)) for key in raw}
-    below = load_preset(kind, name, base_dir=base_dir)
-    merged = {key: value for key, value in below.items() if yaml_name(key) not in said} | dict(raw)
+    merged = _over(load_preset(kind, name, base_dir=base_dir), raw)
     if is_path(name):
         del merged["preset"]
+    return merged
+
+
+def _over(below: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """`raw` over a preset's data, part by part where both are mappings."""
+    said = {yaml_name(str(key)) for key in raw}
+    merged = {key: value for key, value in below.items() if yaml_name(key) not in said}
+    for key, value in raw.items():
+        part = below.get(key)
+        merged[key] = _over(part, value) if isinstance(part, Mapping) and isinstance(value, Mapping) else value
     return merged
 
 

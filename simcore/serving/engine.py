@@ -32,7 +32,7 @@ FAMILY = "simcore.policies"
 VERBS = ("init", "on_hit", "on_miss", "choose_victim", "on_insert", "on_evict")
 PROVIDED: frozenset[str] = frozenset()  # what this engine can tell a policy beyond the verbs' arguments
 _DEFAULTS = {"on_pin": "on_evict", "on_release": "on_insert"}
-_ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj: Any"}
+_ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj"}
 
 Run = Callable[[state.State], int]
 _loaded: dict[tuple[str, ...], Run] = {}
@@ -66,19 +66,32 @@ def order_source(names: Sequence[str]) -> str:
     lines = [f'"""The verbs of each store\'s eviction policy: {", ".join(names)}."""', "", "from typing import Any", ""]
     lines += [f"import {module.__name__} as {name}" for name, module in modules.items()]
     lines += ["from simcore.kernel import kernel", ""]
-    for verb in (*VERBS, *_DEFAULTS):
-        arguments = _ARGUMENTS.get(verb, ", i: Any")
-        passed = "st, s" + arguments.replace(": Any", "")
-        lines += ["", "@kernel", f"def {verb}(st: Any, s: Any{arguments}) -> Any:"]
+    for verb in (*VERBS, *_DEFAULTS, "on_insert_pinned"):
+        arguments = _ARGUMENTS.get(verb, ", i")
+        typed = "".join(f", {a}: Any" for a in arguments.split(", ")[1:])
+        lines += ["", "@kernel", f"def {verb}(st: Any, s: Any{typed}) -> Any:"]
         for number, (name, module) in enumerate(modules.items()):
-            target = verb if hasattr(module, verb) else _DEFAULTS[verb]
-            indent = "    "
-            if number < len(modules) - 1:
-                lines.append(f"    if st.store[s].policy == {number}:")
-                indent = "        "
-            lines.append(f"{indent}return {name}.{target}({passed})")
+            calls = [f"{name}.{target}(st, s{arguments})" for target in _targets(module, verb)]
+            result = "return " if verb == "choose_victim" else ""
+            last = number == len(modules) - 1
+            test = "    else:" if last else f"    {'el' if number else ''}if st.store[s].policy == {number}:"
+            if len(modules) > 1:
+                lines.append(test)
+            indent = "        " if len(modules) > 1 else "    "
+            lines += [f"{indent}{result}{call}" for call in calls or ["pass"]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _targets(module: ModuleType, verb: str) -> list[str]:
+    """The functions of a policy that a verb comes to, in order, with the defaults of those it leaves out.
+
+    An object that enters pinned is inserted and then pinned. Where pinned objects are in no order, that is nothing at all.
+    """
+    if verb == "on_insert_pinned":
+        own = any(hasattr(module, v) for v in _DEFAULTS)
+        return ["on_insert", *_targets(module, "on_pin")] if own else []
+    return [verb if hasattr(module, verb) else _DEFAULTS[verb]]
 
 
 def _load(names: tuple[str, ...], example: state.State) -> Run:

@@ -120,9 +120,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
     store, view = _stores(setup, names, arrays.n_ids, state.store_dtype(modules))
     tier, link = _links(setup, view)
-    heads = np.concatenate([np.arange(base, base + LIST_HEADS) for base in store["base"]])
-    node = np.empty(int(store["base"][-1]) + LIST_HEADS + int(_slots(store["cap"], arrays.n_ids)[-1]), state.node_dtype(modules))
-    node[heads] = 0
+    slots = int(store["base"][-1]) + LIST_HEADS + int(_slots(store["cap"], arrays.n_ids)[-1])
     return State(
         par=_knobs(trace, setup, arrays, leap),
         stat=stat,
@@ -135,7 +133,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         tier=tier,
         link=link,
         store=store,
-        node=node.view(np.recarray),
+        node=_records(slots, state.node_dtype(modules)),
         slot=scratch.take(len(store) * arrays.n_ids),
         heap=_records(2 * replicas * setup.max_num_seqs + n, state.HEAP),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),

@@ -16,7 +16,6 @@ from simcore.specs.base import PerSecond, Spec, validate, yaml_dict
 from simcore.units import parse_quantity
 
 FAMILY = "simcore.workloads"
-BOUNDS = {"at_least", "at_most"}
 _ABOUT = ("name", "description", "source", "date")
 
 
@@ -130,17 +129,20 @@ def _merged(raw: Mapping[str, Any], base_dir: Any) -> tuple[type[WorkloadSpec], 
 
 def _over(below: Any, value: Any) -> Any:
     """`value` over what it refines: part of a distribution changes that part, another kind of distribution replaces it."""
-    if isinstance(below, Mapping) and isinstance(value, Mapping) and set(value) <= set(below) | BOUNDS:
+    if isinstance(below, Mapping) and isinstance(value, Mapping) and set(value) <= set(below):
         return {**below, **value}
     return value
 
 
 def _below(cls: type[WorkloadSpec], base: Mapping[str, Any], key: str) -> Any:
-    """What a preset, or else the default, says for a field."""
-    if key in base:
-        return base[key]
-    default = cls.model_fields[key].default if key in cls.model_fields else None
-    return yaml_dict(default) if isinstance(default, Spec) else None
+    """The distribution that a preset, or else the default, gives a field, written out; None for plain fields."""
+    field = cls.model_fields.get(key)
+    if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, Spec)):
+        return None
+    try:
+        return yaml_dict(validate(field.annotation, base[key]) if key in base else field.default)
+    except InputError as error:
+        raise error.within(prefix=key) from None
 
 
 def _kind_of(raw: Mapping[str, Any]) -> str | None:
@@ -175,7 +177,7 @@ def _preset(name: Any, base_dir: Any) -> dict[str, Any]:
         raise InputError("must be a name or a path", path="preset", value=name)
     data = {key: value for key, value in load_preset("workloads", name, base_dir=base_dir).items() if key not in _ABOUT}
     if "trace" in data:
-        data["trace"] = str(Path(name).parent / str(data["trace"]))
+        data["trace"] = str((Path(base_dir or ".") / Path(name).expanduser().parent / str(data["trace"])).resolve())
     elif _kind_of(data) is None:
         raise InputError("describes no workload: needs kind or trace", path="preset", value=name)
     return data

@@ -1,4 +1,4 @@
-"""A small space and a fast objective that stand in for the simulator: closed forms with a trade-off, a constraint and conditions."""
+"""A small space and a fast objective in place of the simulator: closed forms with a trade-off, a constraint and conditions."""
 
 from __future__ import annotations
 
@@ -205,7 +205,10 @@ def evaluate(task: Task) -> Result:
             raise ArithmeticError("this policy\ncannot be simulated")
         if policy == "deadly":
             os.kill(os.getpid(), 9)
-        known = {name: metrics_of({**raw, "tiers.hbm.policy": "lru"} if policy == "blank" else raw) for name, raw in task.members.items()}
+        known = {
+            name: metrics_of({**raw, "tiers.hbm.policy": "lru"} if policy == "blank" else raw)
+            for name, raw in task.members.items()
+        }
         if policy == "blank":
             known = {name: {**values, "ttft_p99_s": None} for name, values in known.items()}
     except Exception as error:

@@ -1,6 +1,6 @@
 (() => {
   const HOST = document.getElementById("parallel");
-  const TOP = 56, HEIGHT = 300, OFF = 26, BOTTOM = 26, MIN_GAP = 92;
+  const TOP = 56, HEIGHT = 300, OFF = 26, BOTTOM = 26, MIN_GAP = 80;
   const MAX_LINES = 1500;
   const NS = "http://www.w3.org/2000/svg";
   const axes = [...DATA.dimensions.filter((d) => d.values.some((v) => v !== null)).map(fromDimension), ...DATA.objectives.map((key) => fromMetric(METRIC.get(key)))];

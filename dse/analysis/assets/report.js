@@ -9,6 +9,7 @@ const CONFIG = { responsive: true, displaylogo: false, modeBarButtons: [["toImag
 const TOUCH = window.matchMedia("(pointer: coarse)").matches;
 const METRIC = new Map(DATA.metrics.map((m) => [m.key, m]));
 const ORDER = "order";
+const MAX_MARKS = 500;
 const listeners = [];
 const state = { view: 0, x: DATA.objectives[1] || ORDER, y: DATA.objectives[0], picked: null };
 
@@ -83,7 +84,7 @@ function spread(values) {
 function points(name, which, marker) {
   const x = valuesOf(state.x), y = valuesOf(state.y);
   return {
-    type: which.length > 2500 ? "scattergl" : "scatter", mode: "markers", name, marker,
+    type: "scatter", mode: "markers", name, marker,
     x: which.map((i) => x[i]), y: which.map((i) => y[i]), customdata: which,
     text: which.map(hover), hovertemplate: "%{text}<extra></extra>", hoverlabel: { align: "left" },
   };
@@ -118,6 +119,11 @@ function frontTraces() {
     if (i === null || i === undefined) continue;
     const ring = points(name, [i], { color: "rgba(0,0,0,0)", size: 18, line: { color, width: 2.5 } });
     traces.push({ ...ring, hoverinfo: "skip", hovertemplate: null, showlegend: name === "knee" });
+  }
+  const base = view().base;
+  if (base && base[state.x] != null && base[state.y] != null) {
+    const said = `<b>the space's own scenario</b><br>${text(shown(METRIC.get(state.x), base[state.x]))}, ${text(shown(METRIC.get(state.y), base[state.y]))}`;
+    traces.push({ type: "scatter", mode: "markers", name: "the space's own scenario", x: [base[state.x]], y: [base[state.y]], marker: { color: COLOURS.ink, symbol: "star", size: 13 }, text: [said], hovertemplate: "%{text}<extra></extra>" });
   }
   return traces.filter((t) => t.x.length > 0);
 }
@@ -160,6 +166,12 @@ function median(values) {
   return sorted.length % 2 ? sorted[(sorted.length - 1) / 2] : (sorted[sorted.length / 2 - 1] + sorted[sorted.length / 2]) / 2;
 }
 
+// The front and an even choice of the rest: more marks than this only hide each other.
+function thinned(which, kept) {
+  const step = Math.max(1, which.length / MAX_MARKS);
+  return which.filter((i, k) => kept.has(i) || Math.floor(k / step) !== Math.floor((k - 1) / step));
+}
+
 // Medians by capacity; of many different capacities, by eight equal steps of the axis.
 function trend(pairs, log) {
   const distinct = new Set(pairs.map(([c]) => c));
@@ -184,11 +196,12 @@ function tierTraces(tier) {
     const which = DATA.trials.number.map((_, i) => i).filter((i) => tier.capacity[i] !== null && tier.hits[name][i] !== null);
     const aside = log ? (c) => c * (1 + 0.045 * (m - (names.length - 1) / 2)) : (c) => c;
     const line = trend(which.map((i) => [tier.capacity[i], tier.hits[name][i]]), log);
+    const marks = thinned(which, onFront);
     const label = names.length > 1 ? text(name) : "designs";
     return [
-      { type: which.length > 2500 ? "scattergl" : "scatter", mode: "markers", name: label, legendgroup: name, customdata: which, x: which.map((i) => aside(tier.capacity[i])), y: which.map((i) => tier.hits[name][i]),
-        marker: { color, symbol, size: 6, opacity: 0.55, line: { color: COLOURS.ink, width: which.map((i) => (onFront.has(i) ? 1.6 : 0)) } },
-        text: which.map((i) => `design ${DATA.trials.number[i]}<br>${tier.capacity[i]} GiB: ${tier.hits[name][i].toFixed(1)} %${names.length > 1 ? `<br>${label}` : ""}`), hovertemplate: "%{text}<extra></extra>" },
+      { type: "scatter", mode: "markers", name: label, legendgroup: name, customdata: marks, x: marks.map((i) => aside(tier.capacity[i])), y: marks.map((i) => tier.hits[name][i]),
+        marker: { color, symbol, size: 6, opacity: 0.55, line: { color: COLOURS.ink, width: marks.map((i) => (onFront.has(i) ? 1.6 : 0)) } },
+        text: marks.map((i) => `design ${DATA.trials.number[i]}<br>${tier.capacity[i]} GiB: ${tier.hits[name][i].toFixed(1)} %${names.length > 1 ? `<br>${label}` : ""}`), hovertemplate: "%{text}<extra></extra>" },
       { type: "scatter", mode: "lines", legendgroup: name, showlegend: false, hoverinfo: "skip", x: line.map(([c]) => aside(c)), y: line.map(([, hit]) => hit), line: { color, width: 2 } },
     ];
   }) };
@@ -261,12 +274,19 @@ function hintAtOverflow() {
   for (const box of document.querySelectorAll(".wide")) box.classList.toggle("overflowing", box.scrollWidth > box.clientWidth + 1);
 }
 
-frontControls();
-drawFront();
-document.getElementById("front").on("plotly_click", (event) => pick(event.points[0].customdata));
-listeners.push(drawFront);
-drawTiers();
+if (DATA.trials.number.length) {
+  frontControls();
+  drawFront();
+  document.getElementById("front").on("plotly_click", (event) => {
+    const i = event.points[0].customdata;
+    if (i !== undefined) pick(i);
+  });
+  listeners.push(drawFront);
+  drawTiers();
+  printing();
+} else {
+  for (const id of ["front", "picked", "tiers-section"]) document.getElementById(id).remove();
+}
 document.querySelectorAll("table.sortable").forEach(sortable);
-printing();
 window.addEventListener("load", hintAtOverflow);
 window.addEventListener("resize", hintAtOverflow);

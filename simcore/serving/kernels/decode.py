@@ -23,8 +23,10 @@ def pages_needed(st: Any, r: int, first: int, last: int) -> int:
     page = st.par.page
     rounds = (last - first) // page  # in a round of `page` steps each sequence needs one page
     pages = rounds * rep.decoding
-    for j in range(first + rounds * page, last):
-        pages += st.phase[r * page + (-(rep.step + j)) % page]
+    phase = (-(rep.step + first)) % page
+    for _ in range(last - first - rounds * page):
+        pages += st.phase[r * page + phase]
+        phase = phase - 1 if phase > 0 else page - 1
     return pages
 
 
@@ -33,7 +35,7 @@ def secure_pages(st: Any, r: int) -> None:
     """Take the pages of the next decode step, preempting until they are available."""
     rep = st.replica[r]
     while rep.decoding > 0 and st.stat.fault == 0:
-        pages = pages_needed(st, r, np.int64(0), np.int64(1))
+        pages = st.phase[r * st.par.page + (-rep.step) % st.par.page]
         if pages <= available_pages(st, r):
             take_private(st, r, pages)
             return

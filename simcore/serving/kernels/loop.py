@@ -26,8 +26,8 @@ def earliest_replica(st: Any) -> int:
 
 @kernel
 def loop(st: Any) -> int:
-    """Run until every request is done; returns a fault code. At equal times arrivals come first, then replicas by number; the
-    end of a step and the start of the next are two events, so what an end causes now is seen by the start."""
+    """Run until every request is done; returns a fault code. At equal times arrivals come first, then replicas by number; what
+    arrives because a step ends is there when the replica starts its next."""
     stat = st.stat
     open_stores(st)
     while True:
@@ -45,10 +45,11 @@ def loop(st: Any) -> int:
             stat.fault = TOO_MANY_EVENTS
         elif due <= rep.next:
             take_arrival(st)
-        elif rep.busy == 1:
-            end_step(st, r)
-            rep.next = now
         else:
+            if rep.busy == 1:
+                end_step(st, r)
+                while next_arrival(st) == now:
+                    take_arrival(st)
             start_step(st, r)
         if stat.fault != 0:
             return stat.fault

@@ -8,17 +8,17 @@ from simcore.kernel import kernel
 
 @kernel
 def init(st: Any, s: Any) -> Any:
-    return lru.init(st, s)
+    lru.init(st, s)
 
 
 @kernel
 def on_hit(st: Any, s: Any, i: Any) -> Any:
-    return lru.on_hit(st, s, i)
+    lru.on_hit(st, s, i)
 
 
 @kernel
 def on_miss(st: Any, s: Any, obj: Any) -> Any:
-    return lru.on_miss(st, s, obj)
+    lru.on_miss(st, s, obj)
 
 
 @kernel
@@ -28,19 +28,24 @@ def choose_victim(st: Any, s: Any) -> Any:
 
 @kernel
 def on_insert(st: Any, s: Any, i: Any) -> Any:
-    return lru.on_insert(st, s, i)
+    lru.on_insert(st, s, i)
 
 
 @kernel
 def on_evict(st: Any, s: Any, i: Any) -> Any:
-    return lru.on_evict(st, s, i)
+    lru.on_evict(st, s, i)
 
 
 @kernel
 def on_pin(st: Any, s: Any, i: Any) -> Any:
-    return lru.on_evict(st, s, i)
+    lru.on_evict(st, s, i)
 
 
 @kernel
 def on_release(st: Any, s: Any, i: Any) -> Any:
-    return lru.on_insert(st, s, i)
+    lru.on_insert(st, s, i)
+
+
+@kernel
+def on_insert_pinned(st: Any, s: Any, i: Any) -> Any:
+    pass

@@ -13,7 +13,7 @@ import numpy as np
 from simcore.kernel import kernel
 from simcore.serving.state import NO_VICTIM
 
-from .stores import announce, insert, pin, remove, victim
+from .stores import announce, insert, remove, victim
 from .transfer import demote, write_through
 
 
@@ -63,8 +63,10 @@ def evict(st: Any, r: int) -> None:
 @kernel
 def make_room(st: Any, r: int, pages: int) -> None:
     """Evict until `pages` pages are free; the caller knows that they are available."""
-    while free_pages(st, r) < pages and st.stat.fault == 0:
+    short = pages - free_pages(st, r)
+    while short > 0 and st.stat.fault == 0:
         evict(st, r)
+        short -= st.par.unit_pages
 
 
 @kernel
@@ -78,7 +80,7 @@ def add_block(st: Any, r: int, obj: int, ready: int) -> None:
     """Block `obj`, absent, enters the pool and is pinned; the caller knows that there is room."""
     announce(st, r, obj)
     make_room(st, r, st.par.unit_pages)
-    pin(st, r, insert(st, r, obj, ready))
+    insert(st, r, obj, ready, np.int64(1))
 
 
 @kernel

@@ -29,14 +29,16 @@ def blocks_at(st: Any, q: int, tokens: int) -> int:
 def fits(st: Any, r: int, q: int, tokens: int, blocks: int) -> bool:
     """Whether q, with `tokens` tokens in the first `blocks` blocks and private pages, fits without preempting anybody."""
     req = st.request[q]
-    first = st.job[q].block
     unit_pages = st.par.unit_pages
-    short = private_pages(st, q, tokens, blocks) - req.pages
-    for i in range(req.held, blocks):
+    room = available_pages(st, r) + req.pages - private_pages(st, q, tokens, blocks)
+    if unit_pages * (blocks - req.held) <= room:
+        return True
+    first = st.job[q].block
+    for i in range(req.held, blocks):  # only a block that others pin takes no room; an idle one will make none any more
         slot = find(st, r, np.int64(st.blocks[first + i]))
-        if slot == 0 or st.node[slot].pins == 0:  # an idle one becomes pinned, so it cannot make room
-            short += unit_pages
-    return short <= available_pages(st, r)
+        if slot == 0 or st.node[slot].pins == 0:
+            room -= unit_pages
+    return room >= 0
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from simcore.kernel import LIST_HEADS, kernel
 
-from .order import choose_victim, init, on_evict, on_hit, on_insert, on_miss, on_pin, on_release
+from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_miss, on_pin, on_release
 
 
 @kernel
@@ -28,8 +28,8 @@ def find(st: Any, s: int, obj: int) -> Any:
 
 
 @kernel
-def insert(st: Any, s: int, obj: int, ready: int) -> Any:
-    """Block `obj`, absent, enters store s, which has room; usable from time `ready`."""
+def insert(st: Any, s: int, obj: int, ready: int, pins: int) -> None:
+    """Block `obj`, absent, enters store s, which has room, with 0 or 1 pins; usable from time `ready`."""
     store = st.store[s]
     if store.free != 0:
         i = store.free
@@ -39,15 +39,17 @@ def insert(st: Any, s: int, obj: int, ready: int) -> Any:
         store.fresh = i + np.uint32(1)
     node = st.node[i]
     node.obj = obj
-    node.pins = 0
+    node.pins = pins
     node.ready = ready
     node.prev = i
     node.next = i
     st.slot[store.map + np.uint64(obj)] = i
     store.count += 1
-    store.idle += 1
-    on_insert(st, s, i)
-    return i
+    if pins == 0:
+        store.idle += 1
+        on_insert(st, s, i)
+    else:
+        on_insert_pinned(st, s, i)
 
 
 @kernel

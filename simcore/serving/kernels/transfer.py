@@ -65,7 +65,7 @@ def write(st: Any, r: int, j: int, k: int, obj: int, at: int) -> tuple[int, int,
     if j == 0:
         latency += st.link[st.tier[r].write].latency
         at = send(st, st.tier[r].write, at)
-    insert(st, tier.store, obj, send(st, tier.write, at) + latency)
+    insert(st, tier.store, obj, send(st, tier.write, at) + latency, np.int64(0))
     return pushed, pushed_ready, True
 
 

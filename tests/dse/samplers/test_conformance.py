@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dse.asking.asker import Asked, Asker
+from dse.objective import Task
 from dse.samplers import _seam
 from dse.storage.records import make_trial, to_optuna
 from dse.trial import Trial
 from simcore.errors import InputError
 from tests.dse.fake_space import FakeDimension, FakeMetric, FakeSpace, dimensions, evaluate
-from dse.objective import Task
 
 NAMES = [name for name in _seam.names() if name not in ("cmaes", "gp")]
 BATCH = 10

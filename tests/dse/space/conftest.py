@@ -43,7 +43,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     data: dict[str, Any] = loads_yaml(SMALL).data
     for key, value in changes.items():
         if value is None:
-            del data[key]
+            data.pop(key, None)
         elif key == "scenario":
             data[key] = {**data[key], **value}
         else:

@@ -84,9 +84,7 @@ def dimension(raw: Any) -> Dimension:
         ([True, False], PATH, optuna.distributions.CategoricalDistribution(["true", "false"]), True, False, 2),
     ],
 )  # fmt: skip
-def test_values_and_distribution(
-    raw: Any, parameter: str, distribution: Any, first: Any, last: Any, size: int
-) -> None:
+def test_values_and_distribution(raw: Any, parameter: str, distribution: Any, first: Any, last: Any, size: int) -> None:
     found = dimension(raw)
     values = found.values()
     assert values is not None

@@ -11,6 +11,8 @@ from typing import Any
 
 import optuna
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dse.space import Space, identity, load_space, packaged_spaces, read_expression
 from simcore.errors import InputError
@@ -116,6 +118,58 @@ def test_size_counts_only_what_hangs_together(load: Load) -> None:
     search = {"tiers.cxl.capacity": [0, "64 GiB"], "tiers.cxl.policy": ["lru", "fifo"], **wide}
     space = load(search=search)
     assert space.product() == 4_000_000 and space.size() == 3_000_000
+
+
+CHOICES = {
+    "tiers.hbm.capacity": ["8 GiB", "16 GiB"],
+    "tiers.dram.capacity": ["64 GiB", 0, "32 GiB"],
+    "tiers.cxl.capacity": ["64 GiB", "32 GiB"],
+    "tiers.*.policy": ["lru", "fifo"],
+    "tiers.cxl.placement": ["exclusive", "inclusive"],
+    "engine.load": ["cheaper", "threshold"],
+    "engine.min_load_tokens": [256, 1024],
+    "engine.block_size": [16, 32],
+}
+CONDITIONS = [
+    "engine.load == threshold",
+    "tiers.dram.capacity > 0",
+    "tiers.hbm.capacity <= 8 GiB or tiers.cxl.capacity == 64 GiB",
+    "engine.block_size == 16 and tiers.dram.policy == fifo",
+]
+CONSTRAINTS = [
+    "tiers.dram.capacity >= 4 * tiers.hbm.capacity",
+    "tiers.cxl.placement == inclusive or engine.block_size == 32",
+    "tiers.cxl.policy == lru",
+]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(list(CHOICES)), min_size=1, max_size=5, unique=True),
+    st.dictionaries(st.sampled_from(list(CHOICES)), st.sampled_from(CONDITIONS), max_size=2),
+    st.lists(st.sampled_from(CONSTRAINTS), max_size=2, unique=True),
+    st.sampled_from(["128 GiB", 0]),
+)
+def test_size_and_listing_of_any_space(
+    load: Load, paths: list[str], conditions: dict[str, str], constraints: list[str], cxl: Any
+) -> None:
+    """Against the brute force: the whole product, reduced to what counts, filtered, without repeats."""
+    search = {p: {"choices": CHOICES[p], "when": conditions[p]} if p in conditions else CHOICES[p] for p in paths}
+    tiers = {"hbm": {"capacity": "16 GiB"}, "dram": {"preset": "ddr5-host", "capacity": "64 GiB"}}
+    tiers["cxl"] = {"preset": "cxl2-x8", "capacity": cxl}
+    try:
+        space = load(check=False, search=search, constraints=constraints, scenario={"tiers": tiers})
+    except InputError as error:
+        assert "circle" in error.rule
+        return
+    names = [d.path for d in space.dimensions]
+    brute = [
+        space.active(dict(zip(names, v, strict=True))) for v in itertools.product(*(d.choices or () for d in space.dimensions))
+    ]
+    kept = {repr(point) for point in brute if space.satisfies_paths(point)}
+    found = [repr(point) for point in space.enumerate()]
+    assert len(found) == len(set(found)) and set(found) == kept
+    assert space.size() == len(kept)
 
 
 def test_continuous_range_has_no_size_and_no_list(load: Load) -> None:
@@ -477,11 +531,12 @@ def test_packaged_spaces_are_found_from_anywhere(tmp_path: Path, monkeypatch: py
         assert (space.name, space.file) == ("kv_quickstart", spelling)
 
 
-def test_existing_path_is_taken_before_a_packaged_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_text: str) -> None:
-    (tmp_path / "spaces").mkdir()
-    (tmp_path / "spaces" / "kv_cxl.yaml").write_text(small_text)
-    monkeypatch.chdir(tmp_path)
-    assert load_space("spaces/kv_cxl.yaml").name == "small"
+def test_existing_path_is_taken_before_a_packaged_space(write: Write, small_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(small_text, name="kv_cxl.yaml")
+    monkeypatch.chdir(path.parent.parent)
+    assert load_space(f"{path.parent.name}/kv_cxl.yaml").name == "small"
+    monkeypatch.chdir(path.parent)
+    assert load_space("kv_cxl.yaml").name == "small"
 
 
 @pytest.mark.parametrize("name", ["kv_cxl", "kv_tiers", "kv_quickstart"])

@@ -49,9 +49,7 @@ def test_two_processes_give_the_same_bytes_as_one(tmp_path: Path, sampler: str) 
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_search_in_pieces_equals_one_in_one_piece(
-    tmp_path: Path, sampler: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_in_pieces_equals_one_in_one_piece(tmp_path: Path, sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LOG, str(tmp_path / "log"))
     for total in (3, 25, 25, 40):
         pieces = search(tmp_path / "pieces", sampler=sampler, trials=total, resume=True)
@@ -68,9 +66,7 @@ def test_a_loaded_study_is_the_one_that_was_searched(tmp_path: Path, monkeypatch
     study = search(tmp_path / "s", FakeSpace(dimensions=dimensions(policies=("lru", "broken"))), trials=20)
     again = loaded(monkeypatch, tmp_path / "s")
     assert len(again.trials) == 20
-    for first, second in zip(study.trials, again.trials, strict=True):
-        assert abs(first.seconds - second.seconds) < 1e-5
-        assert timeless([first]) == timeless([second])
+    assert again.trials == study.trials
     assert (again.status, again.counts, again.history) == (study.status, study.counts, study.history)
     assert again.base is not None
     assert again.hypervolume == study.hypervolume > 0

@@ -52,7 +52,9 @@ def client(root: Path) -> Any:
 def search(root: Path) -> Search:
     """Run a search in `root` and finish its record."""
 
-    def run(trials: int = 30, uri: str | None = None, space: FakeSpace | None = None, **settings: Any) -> tuple[Study, MlflowTracker]:
+    def run(
+        trials: int = 30, uri: str | None = None, space: FakeSpace | None = None, **settings: Any
+    ) -> tuple[Study, MlflowTracker]:
         tracker = MlflowTracker(uri)
         options = {"sampler": "random", "resume": True, "evaluate": evaluate, **settings}
         study = run_search(space or FakeSpace(), folder=root / "fake", tracker=tracker, trials=trials, **options)

@@ -32,7 +32,7 @@ def test_the_environment_names_a_store_and_an_argument_beats_it(tmp_path: Path, 
     assert store_at(tmp_path).uri == "http://record:5000" and store_at(tmp_path).is_server
     assert store_at(tmp_path, "https://other").uri == "https://other"
     monkeypatch.setenv(VARIABLE, "htp://record")
-    with pytest.raises(InputError, match=r"\$MLFLOW_TRACKING_URI.*did you mean http://\?|(?i)did you mean"):
+    with pytest.raises(InputError, match=r"\$MLFLOW_TRACKING_URI.*Did you mean http://\?"):
         store_at(tmp_path)
 
 

@@ -63,7 +63,7 @@ def test_requests_limits_the_trace() -> None:
 
 @pytest.mark.parametrize("change", [{"request_rate": 4}, {"think_time": "1 s"}])
 def test_a_barrier_excludes_other_starts(change: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="a barrier starts every round at once.*barrier: false"):
+    with pytest.raises(InputError, match=r"a barrier starts every round at once.*barrier: false"):
         multiturn(**change)
 
 

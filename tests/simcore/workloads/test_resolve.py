@@ -46,6 +46,8 @@ def test_part_of_a_distribution_changes_that_part() -> None:
     capped = workload({"preset": "chat-multi-tenant", "system_tokens": {"high": 2000}, "output_tokens": {"at_most": 700}})
     assert (capped.system_tokens.low, capped.system_tokens.high) == (500, 2000)
     assert (capped.output_tokens.p50, capped.output_tokens.at_most) == (350, 700)
+    longer = workload({"preset": "chat-multi-tenant", "output_tokens": {"p99": 2000}})
+    assert (longer.output_tokens.p50, longer.output_tokens.p99) == (350, 2000)
     default = workload({"kind": "chat", "user_tokens": {"p99": 9000}})
     assert (default.user_tokens.p50, default.user_tokens.p99) == (1020, 9000)
 
@@ -69,9 +71,9 @@ def test_a_preset_may_be_a_file_with_a_trace_beside_it(tmp_path: Path) -> None:
     recorded(tmp_path / "mine")
     (tmp_path / "mine/w.yaml").write_text("description: ours\ntrace: t.jsonl\nrequest_rate: 2\n")
     spec = workload({"preset": "mine/w.yaml", "requests": 3}, base_dir=tmp_path)
-    assert build_trace(spec, base_dir=tmp_path).n == 3
+    assert build_trace(spec).n == 3
     (tmp_path / "bad.yaml").write_text("requests: 3\n")
-    with pytest.raises(InputError, match="workload.preset: describes no workload: needs kind or trace; got bad.yaml"):
+    with pytest.raises(InputError, match=r"workload.preset: describes no workload: needs kind or trace; got bad.yaml"):
         workload("bad.yaml", base_dir=tmp_path)
 
 
@@ -167,7 +169,7 @@ def test_mistakes_are_named_with_their_path(data: Any, message: str) -> None:
 
 
 def test_a_missing_trace_is_one_message(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none.jsonl: no such trace file"):
+    with pytest.raises(InputError, match=r"none.jsonl: no such trace file"):
         build_trace(workload({"trace": "none.jsonl"}), base_dir=tmp_path)
 
 

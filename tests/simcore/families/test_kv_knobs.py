@@ -1,0 +1,184 @@
+"""Every knob of a scenario moves some output; a knob that moves nothing is a lie. New fields are caught by the last test."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+import pytest
+
+import simcore
+from simcore.families.kv import Scenario
+from simcore.specs.base import Spec, yaml_name
+from tests.simcore.families.scenarios import BASE, measured, with_paths
+
+MLA = {"model": "deepseek-v3", "gpu.preset": "b200", "gpu.count": 8, "replicas": 1, "tiers.hbm.capacity": "6 GiB"}
+SLIDING = {"model": "gpt-oss-20b"}
+MOE = {"model": "qwen3-30b-a3b"}
+THRESHOLD = {"engine.load": "threshold", "engine.max_waiting": 100}
+TP2 = {"gpu.count": 2}
+FLOODED = {"workload.request_rate": 60}
+TIGHT = {"tiers.hbm.capacity": "2 GiB"}
+
+KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
+    ("model.name", "Llama-3-8B", {"kv_format": "fp8_e4m3"}),
+    ("model.params", 9_000_000_000, {}),
+    ("model.active_params", 5_000_000_000, {}),
+    ("model.layers", 40, {}),
+    ("model.hidden_size", 8192, {"engine.max_num_batched_tokens": 16384}),
+    ("model.query_heads", 64, {}),
+    ("model.kv_heads", 4, {}),
+    ("model.head_dim", 64, {}),
+    ("model.intermediate_size", 40000, {"engine.max_num_batched_tokens": 16384}),
+    ("model.vocab_size", 300_000, {}),
+    ("model.tied_embeddings", True, {}),
+    ("model.dtype", "fp8", {}),
+    ("model.max_model_len", 4000, {}),
+    ("model.experts", 256, MOE),
+    ("model.experts_per_token", 16, MOE),
+    ("model.mla.kv_lora_rank", 256, MLA),
+    ("model.mla.qk_rope_head_dim", 128, MLA),
+    ("model.mla.qk_nope_head_dim", 256, MLA),
+    ("model.mla.v_head_dim", 256, MLA),
+    ("model.sliding.window_tokens", 1024, SLIDING),
+    ("model.sliding.layers", 4, SLIDING),
+    ("gpu.count", 2, {}),
+    ("gpu.memory", "60 GiB", {}),
+    ("gpu.bandwidth", "2 TB/s", {}),
+    ("gpu.flops", "500 TFLOPS", {}),
+    ("gpu.fp8_speedup", 1.0, {"weight_format": "fp8"}),
+    ("gpu.fp4_speedup", 3.0, {"weight_format": "nvfp4"}),
+    ("gpu.host_link", "16 GB/s", {}),
+    ("gpu.nvlink", "200 GB/s", TP2),
+    ("gpu.power", "350 W", {}),
+    ("gpu.hbm_usd_per_gib", "30 USD/GiB", {}),
+    ("gpu.price", "1000 USD", {}),
+    ("replicas", 3, {}),
+    ("router", "least_loaded", {}),
+    ("engine.family", "default", {}),
+    ("engine.max_num_seqs", 4, {}),
+    ("engine.max_num_batched_tokens", 512, {}),
+    ("engine.block_size", 64, {}),
+    ("engine.chunked_prefill", False, {}),
+    ("engine.load", "never", {}),
+    ("engine.min_load_tokens", 100_000, THRESHOLD),
+    ("engine.max_waiting", 0, {**THRESHOLD, **FLOODED, "engine.min_load_tokens": 0}),
+    ("engine.gpu_memory_utilization", 0.5, {}),
+    ("engine.kv_layout", "per_layer", {}),
+    ("engine.sliding_window_cache", "ring", SLIDING),
+    ("engine.write_backlog", "1 us", FLOODED),
+    ("kv_format.default.k", "fp8_e4m3", {}),
+    ("kv_format.default.v", "fp8_e4m3", {}),
+    ("kv_format.groups.first.layers", "0-15", {"kv_format.groups": {"first": {"layers": "0-3", "k": "int4", "v": "int4"}}}),
+    ("kv_format.groups.first.k", "bf16", {"kv_format.groups": {"first": {"layers": "0-3", "k": "int4", "v": "int4"}}}),
+    ("kv_format.groups.first.v", "bf16", {"kv_format.groups": {"first": {"layers": "0-3", "k": "int4", "v": "int4"}}}),
+    ("weight_format", "fp8", {}),
+    ("tiers.hbm.capacity", "4 GiB", {}),
+    ("tiers.hbm.policy", "sieve", {}),
+    ("tiers.dram.capacity", "1 GiB", {}),
+    ("tiers.dram.policy", "sieve", {"tiers.dram.placement": "inclusive", "tiers.dram.capacity": "3 GiB"}),
+    ("tiers.dram.placement", "inclusive", {}),
+    ("tiers.dram.shared", True, {}),
+    ("tiers.dram.read_bandwidth", "1 GB/s", {}),
+    ("tiers.dram.write_bandwidth", "1 MB/s", {}),
+    ("tiers.dram.read_latency", "20 ms", {}),
+    ("tiers.dram.write_latency", "60 s", {}),
+    ("tiers.dram.copy_overhead", "1 ms", {}),
+    ("tiers.dram.usd_per_gib", "50 USD/GiB", {}),
+    ("tiers.dram.device_price", "500 USD", {}),
+    ("reuse.output", False, {}),
+    ("slo.ttft", "1 ms", {}),
+    ("slo.tpot", "1 ms", {}),
+    ("workload.request_rate", 5, {}),
+    ("workload.concurrency", 8, {"workload.request_rate": None, "workload.concurrency": 3}),
+    ("workload.requests", 100, {}),
+    ("workload.warmup", 0.3, {}),
+    ("workload.seed", 7, {}),
+    ("workload.tenants", 2, {}),
+    ("workload.zipf", 0.0, {}),
+    ("workload.system_tokens", 3000, {}),
+    ("workload.user_tokens", 300, {}),
+    ("workload.output_tokens", 40, {}),
+    ("workload.turns", 2, {}),
+    ("workload.max_turns", 2, {}),
+    ("workload.think_time", {"p50": "60 s", "p90": "90 s"}, {}),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "around"), KNOBS, ids=[path for path, _, _ in KNOBS])
+def test_a_knob_moves_an_output(path: str, value: Any, around: dict[str, Any]) -> None:
+    before, after = measured(around), measured({**around, path: value})
+    assert before != after
+
+
+def _repeated_prompt(tmp_path: Any, tokens: int) -> dict[str, Any]:
+    row = '{"timestamp": %d, "input_length": %d, "output_length": 5, "hash_ids": [0, 1]}'
+    (tmp_path / "t.jsonl").write_text("\n".join(row % (60_000 * i, tokens) for i in range(6)))
+    return {"workload": {"trace": str(tmp_path / "t.jsonl")}, "replicas": 1}
+
+
+def test_partial_blocks_of_a_recorded_trace_count_if_asked(tmp_path: Any) -> None:
+    base = {**_repeated_prompt(tmp_path, 700), "reuse.recompute_last": False}
+    off, on = (measured({**base, "reuse.partial_block": v}) for v in (False, True))
+    assert off["hit_ratio"] == pytest.approx(5 * 512 / (6 * 700))
+    assert on["hit_ratio"] == pytest.approx(5 / 6)
+
+
+def test_a_prompt_found_whole_computes_its_last_block_again_unless_told_not_to(tmp_path: Any) -> None:
+    base = _repeated_prompt(tmp_path, 1024)
+    on, off = (measured({**base, "reuse.recompute_last": v}) for v in (True, False))
+    assert on["hit_ratio"] == pytest.approx(5 * 512 / (6 * 1024)) == pytest.approx(on["hit_ceiling"])
+    assert off["hit_ratio"] == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "sieve"])
+def test_where_every_hit_leaves_policies_of_insertion_order_are_one_design(policy: str) -> None:
+    """An exclusive tier gives a block up on its first hit, so there LRU, FIFO and SIEVE evict the same; searched once."""
+    lru, other = ({"tiers.dram.capacity": "1 GiB", "tiers.dram.policy": name} for name in ("lru", policy))
+    assert measured(lru) == measured(other)
+    keys = [simcore.canonical(simcore.build_scenario(with_paths(changes))) for changes in (lru, other)]
+    assert keys[0] == keys[1]
+
+
+def test_a_capacity_beyond_the_device_is_refused() -> None:
+    with pytest.raises(simcore.InputError, match="tiers.dram.capacity: must not exceed the device's 4 GiB"):
+        simcore.build_scenario(with_paths({"tiers.dram.max_capacity": "4 GiB"}))
+
+
+PROVENANCE = {"preset", "source", "date", "planning_value", "family"}
+ELSEWHERE = {
+    "gpu.name": "printed", "max_capacity": "a limit, tested above", "reuse.partial_block": "tested above", "reuse.recompute_last": "tested above",
+    "kind": "selects the generator", "reader": "tested with the readers", "granule_tokens": "tested with the readers",
+    "spread_ticks": "tested with the readers", "trace": "tested with the readers", "gpu.source": "printed",
+}  # fmt: skip
+
+
+def _leaves(cls: type[Spec], prefix: str = "") -> set[str]:
+    found: set[str] = set()
+    for name, info in cls.model_fields.items():
+        path = f"{prefix}{yaml_name(name)}"
+        inner = _spec_in(info.annotation)
+        found |= _leaves(inner, f"{path}.") if inner else {path}
+    return found
+
+
+def _spec_in(annotation: Any) -> type[Spec] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        return annotation
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType, typing.Annotated, dict):
+        return next((s for a in typing.get_args(annotation) if (s := _spec_in(a))), None)
+    return None
+
+
+def test_no_field_is_missing_from_this_list() -> None:
+    covered = {path.replace(".dram", "").replace(".first", "") for path, _, _ in KNOBS} | set(ELSEWHERE)
+    for path in sorted(_leaves(Scenario)):
+        last = path.rpartition(".")[2]
+        assert path in covered or last in PROVENANCE or last in ELSEWHERE or path in ELSEWHERE, path
+
+
+def test_the_base_is_not_degenerate() -> None:
+    values = measured({}, BASE)
+    assert 0.3 < values["utilisation"] < 1
+    assert all(values[f"prompt_share_{tier}"] > 0.02 for tier in ("hbm", "dram", "cxl", "prefill"))

@@ -1,0 +1,102 @@
+"""Random and hand-made inputs for the serving engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from simcore.roofline.step_time import StepCosts
+from simcore.serving.setup import ServingSetup, StoreSetup
+from simcore.traces.trace import Trace
+
+
+def costs(budget: int = 64, *, lin_s: float = 0.01, per_token_s: float = 0.001, **terms: float) -> StepCosts:
+    """Step times linear in tokens; the other terms are 0 unless given."""
+    lin = lin_s + per_token_s * np.arange(budget + 1)
+    return StepCosts(lin, **{"kv_s_per_token": 0.0, "seq_s": 0.0, "pair_s": 0.0, "request_s": 0.0, **terms})
+
+
+def random_case(seed: int) -> tuple[Trace, ServingSetup]:
+    """A small trace of prompts that share heads, and a setup under memory pressure, with every knob drawn."""
+    rng = np.random.default_rng(seed)
+    page = int(_pick(rng, [1, 4, 16]))
+    unit = page * int(_pick(rng, [1, 4, 8]))
+    trace = _random_trace(rng, unit)
+    budget = int(_pick(rng, [64, 256, 2048]))
+    longest = int((trace.input_tokens + trace.output_tokens).max())
+    tiers = tuple(
+        StoreSetup(
+            name=f"tier{k}",
+            capacity_blocks=1 + int(rng.random() * 80),
+            policy=str(_pick(rng, ["lru", "fifo", "sieve"])),
+            placement=str(_pick(rng, ["exclusive", "inclusive"])),
+            shared=rng.random() < 0.5,
+            read_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
+            write_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
+            read_latency_s=float(_pick(rng, [0.0, 1e-4])),
+            write_latency_s=float(_pick(rng, [0.0, 1e-3])),
+        )
+        for k in range(int(_pick(rng, [0, 1, 2, 3])))
+    )
+    setup = ServingSetup(
+        replicas=int(_pick(rng, [1, 1, 2, 3])),
+        pool_pages=int((longest // page + 3) * _pick(rng, [0.8, 1, 1.5, 3, 10])) + 1,
+        page_tokens=page,
+        unit_tokens=unit,
+        hbm_policy=str(_pick(rng, ["lru", "fifo", "sieve"])),
+        tiers=tiers,
+        host_link_read_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
+        host_link_write_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
+        host_link_latency_s=float(_pick(rng, [0.0, 1e-5])),
+        costs=costs(budget, lin_s=4e-3, per_token_s=2e-5, kv_s_per_token=1e-7, seq_s=1e-5, pair_s=1e-9, request_s=0.02),
+        max_num_seqs=int(_pick(rng, [2, 4, 16, 48])),
+        max_num_batched_tokens=budget,
+        chunked_prefill=rng.random() < 0.6,
+        load_rule=str(_pick(rng, ["always", "always", "never", "cheaper", "threshold"])),
+        min_load_tokens=int(_pick(rng, [0, 64])),
+        max_waiting=int(_pick(rng, [1, 4])),
+        recompute_last=rng.random() < 0.5,
+        output_reuse=rng.random() < 0.5,
+        partial_block=rng.random() < 0.5,
+        arrivals=str(_pick(rng, ["open", "open", "closed", "backlog"])),
+        concurrency=1 + int(rng.random() * 30),
+        router=str(_pick(rng, ["round_robin", "least_loaded"])),
+        write_backlog_s=float(_pick(rng, [0.0, 0.01, 10.0])),
+    )
+    return trace, setup
+
+
+def _random_trace(rng: np.random.Generator, granule: int) -> Trace:
+    n = 10 + int(rng.random() * 80)
+    output_ids = bool(rng.random() < 0.5)
+    inputs = 1 + (rng.random(n) * granule * _pick(rng, [3, 12])).astype(np.int64)
+    outputs = 1 + (rng.random(n) * _pick(rng, [1, 20, 200])).astype(np.int64)
+    after = np.full(n, -1)
+    blocks: list[list[Any]] = []
+    for i in range(n):
+        head: list[Any] = []
+        if i and rng.random() < 0.6:
+            origin = int(rng.random() * i)
+            head = blocks[origin][: int(rng.random() * (len(blocks[origin]) + 1))]
+            if rng.random() < 0.5 and origin not in after:
+                after[i] = origin
+        covered = inputs[i] + (outputs[i] if output_ids else 0)
+        whole, rest = divmod(int(covered), granule)
+        chain = [b for b in head if b[2] == granule][:whole]
+        chain += [(i, k, granule) for k in range(len(chain), whole)]
+        blocks.append(chain + ([(i, whole, rest)] if rest else []))
+    numbers: dict[Any, int] = {}
+    ids = [[numbers.setdefault(block, len(numbers)) for block in chain] for chain in blocks]
+    arrival = np.cumsum(-np.log1p(-rng.random(n)) * _pick(rng, [0.002, 0.02, 0.2]))
+    if rng.random() < 0.3:
+        arrival = np.floor(arrival * 10) / 10  # many at one instant
+    wave = np.sort((rng.random(n) * _pick(rng, [1, 1, 4])).astype(np.int64))
+    think = rng.random(n) * _pick(rng, [0.0, 0.3])
+    return Trace.of(
+        arrival, inputs, outputs, ids, granule, after=after, think_s=think, wave=wave, has_output_ids=output_ids, source="random"
+    )
+
+
+def _pick(rng: np.random.Generator, options: list[Any]) -> Any:
+    return options[int(rng.random() * len(options))]
