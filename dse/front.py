@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dse import pareto
+import dse.pareto as pareto
 
 if TYPE_CHECKING:
     from dse.space import Space

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse import front as fronts
+import dse.front as fronts
 from dse.asking.asker import Asker
 from dse.driver import Driver, Status
 from dse.front import Meter

@@ -179,7 +179,7 @@ def _without_it(front: Front, alternatives: list[Trial]) -> str:
         where = scale_of(front, cost).text(front.value(best, cost.key))
         text = f"the best {name} is {scale_of(front, target).text(front.value(best, target.key))}"
         text += f" (design {best.number}, {where})"
-        edge = front.designs[-1]
+        edge = max(front.designs, key=lambda t: gain(front, first, t, target))
         return text if best is edge else f"{text}, {_ratio(front, best, edge, target)}"
     price = scale_of(front, cost).text(front.value(cheapest, cost.key))
     rival = front.knee if front.knee in rivals and front.knee is not None else rivals[-1]

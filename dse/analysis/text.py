@@ -142,6 +142,8 @@ def _under_the_table(front: Front, rows: Sequence[Trial], run: Run) -> list[str]
     if front.knee is None:
         return [left] if left else []
     right = f"* knee: most {metric_label(front.objectives[0])} gained per {front.cost.unit}"
+    if len(front.objectives) > 2:
+        right = "* knee: nearest to the best of all"
     return [f"{left:<40}  {right}" if left else f" {right}"]
 
 

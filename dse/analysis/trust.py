@@ -25,7 +25,8 @@ def convergence(fronts: Sequence[Front]) -> str:
     after = sum(t.number > last_gain for t in trials)
     if size is not None and len(trials) >= size:
         return f"Complete: all {size} designs of the space were evaluated."
-    since = f"last gain at design {last_gain}; the last {after} designs added nothing"
+    rest = "last design" if after == 1 else f"last {after} designs"
+    since = f"last gain at design {last_gain}; the {rest} added nothing"
     if after == 0:
         since = f"the last design, {last_gain}, still added to the front"
     if after >= SETTLED * len(trials):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import simcore
 from dse.analysis.infeasible import infeasible_lines, nearest
 from dse.analysis.text import Run, Text, fronts_text, header
+from dse.analysis.values import wrapped
 from dse.analysis.view import Front
 from dse.commands.output import Output, highlighted
 from dse.front import front_members
@@ -58,10 +59,12 @@ def exit_status(study: Study) -> int:
 
 def study_text(study: Study, run: Run, output: Output) -> str:
     """The whole text at the end of a search."""
-    lines = [header(study.space, study.trials, run, exit_status(study)), *([study.note] if study.note else [])]
+    prose = min(output.width, PROSE)
+    lines = wrapped(header(study.space, study.trials, run, exit_status(study)), prose, "   ")
+    lines += wrapped(study.note, prose) if study.note else []
     found = fronts_of(study)
     if exit_status(study):
-        lines += ["", *infeasible_lines(found[0], min(output.width, PROSE))]
+        lines += ["", *infeasible_lines(found[0], prose)]
         return "\n".join(lines)
     return "\n".join([*lines, *coloured(fronts_text(found, run, width=output.width), output)])
 

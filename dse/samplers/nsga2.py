@@ -1,9 +1,10 @@
 """NSGA-II (Deb et al. 2002), Optuna's implementation: evolution by non-domination rank and crowding, feasible designs
 first.
 
-The population is 20, not Optuna's 50: with a few hundred evaluations more generations are worth more than larger ones
-(share of the true hypervolume of a tiered-cache problem after 200 and 500 evaluations: 0.85 and 0.96 against 0.76 and
-0.91)."""
+The population is 20, not Optuna's 50: with a few hundred evaluations more generations are worth more than larger ones. Share of
+the true hypervolume of a tiered-cache problem after 200 evaluations, median of 3 seeds: 0.85 against 0.76 with two objectives
+and a constraint, 0.81 against 0.78 with three objectives.
+"""
 
 from __future__ import annotations
 

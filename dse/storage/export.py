@@ -42,9 +42,7 @@ def front_csv(space: Space, trials: Sequence[Trial]) -> str:
     a member's front); with several members each one's objectives as "key[member]"; numbers of designs that equal this
     one in every objective."""
     rows = [
-        _front_row(space, trials, trial, member)
-        for member in front_members(space)
-        for trial in front(space, trials, member)
+        _front_row(space, trials, trial, member) for member in front_members(space) for trial in front(space, trials, member)
     ]
     objectives = [metric.key for metric in space.objectives]
     header = ["number", *objectives, *(column(dimension) for dimension in space.dimensions)]

@@ -39,7 +39,7 @@ def study_links(base_url: str, state: RunState, sort_key: str = "") -> dict[str,
         ids = f"runs={_json(state.children)}&experiments={_json([state.experiment_id])}"
         order = f"metrics.`{sort_key}`" if sort_key else "attributes.start_time"
         links["front"] = f"{runs}?{_KIND}&compareRunsMode=TABLE&{_search(front_filter(state.run_id), order)}"
-        links["compare"] = f"{base}/#/compare-runs?{ids}"
+        links["compare"] = f"{base}/#/compare-runs?{ids}&{_KIND}"
     if state.children and state.view:
         # A link that also names a filter or an order makes MLflow ignore the saved view, which holds both.
         links["front"] = f"{runs}?{_KIND}&compareRunsMode=TABLE&{_VIEW}={state.view}"

@@ -89,15 +89,14 @@ def trust(scenario: Scenario) -> list[str]:
     """What is known about the errors of this scenario's numbers."""
     constants = find_constants(scenario.gpu, scenario.engine.family)
     lines = []
+    pair = f"{scenario.gpu.name} with {scenario.engine.family}"
     if constants.ttft_error is None or constants.tpot_error is None:
-        lines.append(
-            f"TTFT, TPOT: typical step-time constants; no measurement of {scenario.gpu.name} with {scenario.engine.family} "
-            "stands behind them."
-        )
+        lines.append(f"TTFT, TPOT: typical step-time constants; no measurement of {pair} stands behind them.")
     else:
+        other = "" if constants.measured_model == scenario.model.name else f"; {scenario.model.name} was not among them"
         lines.append(
-            f"TTFT +-{100 * constants.ttft_error:.0f} %, TPOT +-{100 * constants.tpot_error:.0f} % (median of held-out runs, "
-            f"{scenario.gpu.name} with {scenario.engine.family}; HBM only, below saturation)."
+            f"TTFT +-{100 * constants.ttft_error:.0f} %, TPOT +-{100 * constants.tpot_error:.0f} %: median over "
+            f"{constants.measured_runs} measured runs of {constants.measured_model} on {pair}, HBM only, closed loop{other}."
         )
     links = [name.upper() for name in scenario.lower_tiers]
     if links:

@@ -1,6 +1,6 @@
 """Calibrated constants of the step-time and transfer formulas, one set per pair of GPU and engine family.
 
-A set that was fitted states its own error on held-out measurements. A pair without a fit gets the typical values ("default").
+A set that was fitted states how far the engine is from the measurements with it. A pair without a fit gets the typical values ("default").
 Sets whose fit was degenerate (an efficiency above 1, a start-up time of half a second) are not shipped.
 """
 
@@ -39,7 +39,9 @@ class Constants(Spec):
         request_s: time between arrival and first token that is no step (tokenising, network).
         host_link_share: share of the host link's bandwidth reached by one large copy.
         host_copy_s: time each separate copy over the host link costs beyond its bytes.
-        ttft_error, tpot_error: median relative error on measurements that were held out from the fit.
+        ttft_error, tpot_error: median relative error of this engine with these constants on the table they were fitted to
+            (experiments/01_measured_latencies).
+        measured_runs, measured_model: how many rows of which model that was.
         source, date: where the numbers are from.
     """
 
@@ -60,6 +62,8 @@ class Constants(Spec):
     host_copy_s: Seconds
     ttft_error: float | None = None
     tpot_error: float | None = None
+    measured_runs: int | None = None
+    measured_model: str | None = None
     source: str
     date: str
 

@@ -128,11 +128,22 @@ function frontTraces() {
   return traces.filter((t) => t.x.length > 0);
 }
 
+const marked = (values) => ({ tickvals: values, ticktext: values.map((v) => String(Number(v.toPrecision(6)))) });
+
+// 1, 2, 5, 10, 20 ... over the range of the values.
+function oneTwoFive(values) {
+  const known = values.filter((v) => v !== null);
+  const low = Math.min(...known) / 2, high = Math.max(...known) * 2;
+  const all = [];
+  for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade += 1) all.push(...[1, 2, 5].map((m) => m * 10 ** decade));
+  return all.filter((v) => v >= low && v <= high);
+}
+
 function axis(title, values) {
   const log = spread(values);
   return {
     title: { text: title, standoff: 10 }, type: log ? "log" : "linear", automargin: true, gridcolor: COLOURS.grid, zeroline: false, linecolor: "#9aa5b1",
-    ...(log ? { dtick: "D2", exponentformat: "none" } : { rangemode: "normal" }),
+    ...(log ? marked(oneTwoFive(values)) : {}),
   };
 }
 
@@ -229,7 +240,7 @@ function drawTiers() {
     const without = tier.absent ? `, ${tier.absent} designs without it` : "";
     Plotly.newPlot(box, traces, {
       font: FONT, title: { text: `${text(tier.name)}${without}`, x: 0, xref: "paper", font: { size: 15 } }, margin: { l: 48, r: 8, t: 32, b: 44 }, hovermode: "closest", dragmode: TOUCH ? false : "zoom",
-      xaxis: { title: { text: "capacity (GiB)" }, type: log ? "log" : "linear", gridcolor: COLOURS.grid, ...(log ? { tickvals: ticks(tier.capacity), ticktext: ticks(tier.capacity).map(String) } : {}) },
+      xaxis: { title: { text: "capacity (GiB)" }, type: log ? "log" : "linear", gridcolor: COLOURS.grid, ...(log ? marked(ticks(tier.capacity)) : {}) },
       yaxis: { title: { text: "hit ratio (%)" }, rangemode: "tozero", gridcolor: COLOURS.grid, zeroline: false },
       showlegend: false,
     }, CONFIG);

@@ -47,6 +47,7 @@ def start_step(st: Any, r: int) -> None:
     par = st.par
     rep = st.replica[r]
     now = st.stat.now
+    preemptions = st.stat.preemptions
     rep.pairs = 0
     rep.prefill = compose(st, r)
     decoding = rep.decoding if par.chunked or rep.prefill == 0 else np.int64(0)
@@ -58,7 +59,8 @@ def start_step(st: Any, r: int) -> None:
         kv = par.kv * rep.context if decoding > 0 else np.int64(0)
         rep.next = now + rep.step_base + kv + np.int64(par.pair * rep.pairs)
     elif decoding > 0:
-        rep.steps = leap(st, r)
+        # what a preemption has just released may admit somebody at the next step
+        rep.steps = leap(st, r) if st.stat.preemptions == preemptions else np.int64(1)
         rep.next = now + span(st, r, rep.steps)
     else:
         rep.busy = 0

@@ -74,3 +74,12 @@ def test_a_mistake_in_a_scenario_is_the_text_of_a_failed_result() -> None:
     assert result.error.startswith("InputError: ")
     assert "no-such-model" in result.error
     assert "\n" not in result.error
+
+
+def test_an_interrupt_is_not_taken_for_a_failed_design(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simcore, "build_scenario", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(Task(0, "k", {"base": {}}, "."))

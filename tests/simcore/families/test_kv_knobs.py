@@ -148,7 +148,8 @@ def test_a_capacity_beyond_the_device_is_refused() -> None:
 
 PROVENANCE = {"preset", "source", "date", "planning_value", "family"}
 ELSEWHERE = {
-    "gpu.name": "printed", "max_capacity": "a limit, tested above", "reuse.partial_block": "tested above", "reuse.recompute_last": "tested above",
+    "gpu.name": "printed", "max_capacity": "a limit, tested above",
+    "reuse.partial_block": "tested above", "reuse.recompute_last": "tested above",
     "kind": "selects the generator", "reader": "tested with the readers", "granule_tokens": "tested with the readers",
     "spread_ticks": "tested with the readers", "trace": "tested with the readers", "gpu.source": "printed",
 }  # fmt: skip

@@ -102,7 +102,7 @@ def test_conditional_ratios_make_up_the_overall_one(workload: dict[str, Any]) ->
 
 
 def test_a_tier_that_raises_hits_moves_latency() -> None:
-    """The reported case: 100 tenants x 1,024-token prefix, 1,280 in / 16 out, 4 requests/s, 600 requests, 3,000 blocks of 16."""
+    """As reported: 100 tenants x 1,024-token prefix, 1,280 in / 16 out, 4 requests/s, 600 requests, 3,000 blocks of 16."""
     block = 16 * 163840
     without = {
         "family": "kv",
@@ -156,7 +156,7 @@ def _loaded_case(rng: random.Random) -> tuple[dict[str, Any], str, tuple[Any, An
 
 
 def test_under_load_the_laws_break_rarely_and_little(capsys: pytest.CaptureFixture[str]) -> None:
-    """Under load a larger or faster tier changes the order of admission, so it may lower hits or raise TTFT. How often, how much."""
+    """Under load a larger or faster tier changes the order of admission, so it may lower hits or raise TTFT: how often?"""
     rng, fewer_hits, rises = random.Random(1), [], []
     cases = 500
     for _ in range(cases):

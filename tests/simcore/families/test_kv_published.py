@@ -99,7 +99,13 @@ def test_ttft_of_multi_turn_grows_with_what_is_transferred() -> None:
 def test_a_mistake_in_counting_gqa_or_bits_would_show() -> None:
     """vllm-project/vllm issue 22291: Qwen2.5-7B holds 57,344 bytes a token, 0.164 GiB a request of 3,072 tokens."""
     scenario = simcore.build_scenario(
-        {"family": "kv", "model": "qwen2.5-7b", "gpu": "h100-sxm", "tiers": {"hbm": {"capacity": "10 GiB"}}, "workload": "chat-single"}
+        {
+            "family": "kv",
+            "model": "qwen2.5-7b",
+            "gpu": "h100-sxm",
+            "tiers": {"hbm": {"capacity": "10 GiB"}},
+            "workload": "chat-single",
+        }
     )
     assert "= 57,344 B" in simcore.explain(scenario)[0]
     assert 3072 * 57344 / 2**30 == pytest.approx(0.164, abs=5e-4)
