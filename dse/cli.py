@@ -171,12 +171,9 @@ def main(argv: list[str] | None = None) -> int:
     with Output.opened(json="--json" in arguments) as output:
         try:
             status = app(args=arguments, prog_name="dse", standalone_mode=False)
-            output.flush()
             return int(status or 0)
         except TyperException as mistake:
             return report_error(mistake, output)
-        except BrokenPipeError:
-            return output.discard()
         except KeyboardInterrupt:
             output.note("Interrupted.")
             return 130

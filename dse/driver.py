@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 
 from dse.asking.asker import KEY, Asked, Asker
 from dse.front import Meter
-from dse.objective import Task
+from dse.objective import Task, error_text
 from dse.seams import Executor, Progress, Tracker
 from dse.stopping import Stopping
 from dse.storage.records import BASE, base_trial, from_optuna, make_trial, to_optuna
@@ -158,7 +158,12 @@ class Driver:
             return
         feasible = sum(trial.feasible for trial in [*self.trials, *made])
         done = len(self.trials) + len(made)
-        self._progress(done, feasible=feasible, front=self._meter.front_size, hypervolume=self._meter.hypervolume)
+        front, volume = self._meter.front_size, self._meter.hypervolume
+        try:
+            self._progress(done, feasible=feasible, front=front, hypervolume=volume)
+        except Exception as error:
+            _log.warning("the search goes on without showing progress: %s", error_text(error))
+            self._progress = None
 
     def _track(self, call: Callable[[Tracker], None]) -> None:
         if self._tracker is None:
@@ -166,5 +171,5 @@ class Driver:
         try:
             call(self._tracker)
         except Exception as error:
-            _log.warning("the search goes on without its record: %s: %s", type(error).__name__, error)
+            _log.warning("the search goes on without its record: %s", error_text(error))
             self._tracker = None

@@ -64,13 +64,9 @@ class Progress:
         self._open = False
 
     def start(self) -> None:
-        """Say that the search is under way: the first design takes longest, since it compiles the simulator."""
-        if not self.quiet:
-            text = f"{self.name}  0/{self.total}  starting; the first design compiles the simulator"
-            if self.live:
-                self._draw(text, -REDRAW_S)
-            else:
-                print(text, file=self.stream, flush=True)
+        """Say on a terminal that the search is under way: the first design takes longest, it compiles the simulator."""
+        if self.live and not self.quiet:
+            self._draw(f"{self.name}  0/{self.total}  starting; the first design compiles the simulator", -REDRAW_S)
 
     def __call__(self, done: int, *, feasible: int, front: int, hypervolume: float) -> None:
         """Show that `done` designs are stored, `feasible` of them feasible, `front` on the front."""
@@ -123,7 +119,14 @@ class Progress:
 
     def close(self) -> None:
         """Leave the line behind and go to a fresh one; harmless when nothing was drawn or twice."""
+        self._end("\n")
+
+    def erase(self) -> None:
+        """Take the line away: what comes next is an error."""
+        self._end("\r\x1b[K")
+
+    def _end(self, text: str) -> None:
         if self._open:
-            self.stream.write("\n")
+            self.stream.write(text)
             self.stream.flush()
             self._open = False

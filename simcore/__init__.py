@@ -12,6 +12,7 @@ from simcore.presets import list_presets, load_preset
 from simcore.scenario import (
     build_scenario,
     canonical,
+    check_workload,
     describe,
     expand_scenario,
     explain,
@@ -31,6 +32,7 @@ __all__ = [
     "SimcoreError",
     "build_scenario",
     "canonical",
+    "check_workload",
     "describe",
     "expand_scenario",
     "explain",

@@ -112,4 +112,4 @@ def list_remove(st: Any, i: Any) -> None:
 @kernel
 def list_head(st: Any, s: Any, number: int) -> Any:
     """The head of list `number` of store s."""
-    return st.store[s].base + np.uint32(number)
+    return st.store[s].heads + np.uint32(number)

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simcore import plugins
 from simcore.errors import InputError
 from simcore.metrics import mean_values, metric_values
 from simcore.outcome import Outcome
+from simcore.plugins import find, names
 from simcore.specs.base import Spec, validate
 from simcore.yamlio import load_yaml
 
 FAMILIES = "simcore.families"
-CONTRACT = ("Scenario", "simulate", "static_metrics", "canonical", "describe", "explain", "trust")
+CONTRACT = ("Scenario", "check_workload", "simulate", "static_metrics", "canonical", "describe", "explain", "trust")
 SPACE_KEYS = frozenset({"scenario", "search", "objectives"})
 
 
@@ -26,10 +26,10 @@ def _family(data: Any, file: str | None) -> Any:
     if not isinstance(data, Mapping):
         raise InputError("must be a mapping", file=file, value=data)
     if "family" not in data:
-        hint = f"one of: {', '.join(plugins.names(FAMILIES))}"
+        hint = f"one of: {', '.join(names(FAMILIES))}"
         raise InputError("is required", file=file, path="family", hint=hint)
     try:
-        return plugins.find(FAMILIES, str(data["family"]), CONTRACT)
+        return find(FAMILIES, str(data["family"]), CONTRACT)
     except InputError as error:
         raise error.within(file=file, prefix="family") from None
 
@@ -75,13 +75,22 @@ def load_scenario(path: str | Path) -> Spec:
 
 
 def _module(scenario: Spec) -> Any:
-    return plugins.find(FAMILIES, scenario.family, CONTRACT)  # type: ignore[attr-defined]
+    return find(FAMILIES, scenario.family, CONTRACT)  # type: ignore[attr-defined]
 
 
 def simulate(scenario: Spec, *, seed: int | None = None) -> Outcome:
     """Simulate a scenario once. `seed` replaces the workload's own seed."""
     outcome: Outcome = _module(scenario).simulate(scenario, seed=seed)
     return outcome
+
+
+def check_workload(scenario: Spec) -> None:
+    """Read or generate the workload, simulate nothing.
+
+    Raises:
+        InputError: a trace that cannot be read, or one that does not have what the scenario asks of it.
+    """
+    _module(scenario).check_workload(scenario)
 
 
 def measure(scenario: Spec, *, seed: int | None = None, replications: int = 1) -> dict[str, float | None]:

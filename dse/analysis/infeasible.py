@@ -124,7 +124,8 @@ def rounded_limit(value: float, unit: str, operator: str) -> str:
 
 
 def _change(limit: float, before: float) -> str:
-    return f" ({100 * (limit / before - 1):+.0f} %)" if before else ""
+    change = 100 * (limit / before - 1) if before else 0.0
+    return f" ({change:+.{0 if abs(change) >= 10 else 1}f} %)" if change else ""
 
 
 def by_member(space: Space, trials: Sequence[Trial]) -> str:

@@ -85,6 +85,11 @@ class Study:
         return dimension_scale(dimension, [t.point.get(dimension.path) for t in self.drawn])
 
 
+def missed_words(constraint: str) -> str:
+    """How a design that misses a constraint is called; built-in constraints are names, not expressions."""
+    return {"saturated": "saturated", "hbm_fit": "does not fit in HBM", "serves_all": "cannot hold every request"}.get(constraint, f"misses {constraint}")
+
+
 def _metric(key: str) -> Metric | None:
     try:
         return find_metric(key)
@@ -100,7 +105,7 @@ def report_data(study: Study) -> dict[str, Any]:
         "objectives": [m.key for m in study.space.objectives],
         "metrics": [_metric_entry(study, m) for m in study.metrics],
         "dimensions": [_dimension_entry(study, d) for d in study.space.dimensions],
-        "constraints": list(study.constraints),
+        "constraints": [missed_words(text) for text in study.constraints],
         "trials": {
             "number": [t.number for t in drawn],
             "worst": [_worst(t, study.constraints) for t in drawn],

@@ -11,7 +11,7 @@ from dse.analysis.drivers import drivers
 from dse.analysis.front_table import constant_phrases
 from dse.analysis.infeasible import by_member, nearest, relaxation
 from dse.analysis.labels import INACTIVE, amount, heading, metric_label, value_text, word
-from dse.analysis.report_data import Study
+from dse.analysis.report_data import Study, missed_words
 from dse.analysis.report_words import Fact, asked_facts, scenario_facts, searched_facts
 from dse.analysis.trust import convergence
 from dse.analysis.values import listing, percent
@@ -141,8 +141,8 @@ def misses(study: Study) -> str:
     parts = []
     missed = Counter(c for t in study.complete for c, excess in t.violations.items() if excess > 0)
     if missed:
-        rows = [f"{escape(text)}: {count}" for text, count in missed.most_common()]
-        parts.append(f"<p>Designs that miss a constraint (one may miss several): {listing(rows)}.</p>")
+        rows = [f"{escape(missed_words(text))} ({count})" for text, count in missed.most_common()]
+        parts.append(f"<p>Infeasible designs (one may miss several constraints): {listing(rows)}.</p>")
     failed = Counter(t.error or "unknown error" for t in study.trials if t.state == "failed")
     if failed:
         rows = [f"<li>{count} x {escape(text)}</li>" for text, count in failed.most_common(20)]

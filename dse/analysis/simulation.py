@@ -168,7 +168,7 @@ def _metric_column(name: str, values: Values, metrics: Sequence[Any]) -> Column:
 
 def definitions(values: Values, width: int) -> list[str]:
     """What the words that differ in the field mean here."""
-    lines = ["Words"]
+    lines = ["What the words mean"]
     for name in DEFINED:
         metric = find_metric(name)
         if values.get(metric.key) is not None:
@@ -180,7 +180,7 @@ def definitions(values: Values, width: int) -> list[str]:
 def simulation_lines(run: Simulated, width: int) -> list[str]:
     """Tables and figures of one member."""
     values = run.metrics
-    lines = [*wrapped(regime(run), width, "  "), *tier_lines(run), "", *latency_lines(values), ""]
+    lines = [*wrapped(regime(run), width, "  "), "", *tier_lines(run), "", *latency_lines(values), ""]
     for label, names in (("waits", WAITS), ("load", LOAD), ("reuse", REUSE), ("events", COUNTS), ("cost", COSTS)):
         lines += pairs_line(label, names, values, width)
     return lines

@@ -35,7 +35,7 @@ class Scale:
             return UNKNOWN
         if not math.isfinite(value):
             return "inf" if value > 0 else "-inf"
-        return f"{value / self.divisor + 0.0:.{self.decimals}f}"
+        return f"{round(value / self.divisor, self.decimals) + 0.0:.{self.decimals}f}"
 
     def text(self, value: float | None) -> str:
         """`value` with its unit, for a sentence."""
@@ -57,7 +57,7 @@ def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
 
 def percent(share: float | None) -> str:
     """A share as whole percent without the sign."""
-    return UNKNOWN if share is None else f"{100 * share + 0.0:.0f}"
+    return UNKNOWN if share is None else f"{round(100 * share)}"
 
 
 def plain_number(value: float) -> str:

@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -46,12 +46,13 @@ class Output:
             kept = os.dup(1)
             os.dup2(2, 1)
         before, Output._current = Output._current, cls(json=json, json_fd=kept)
+        aside = redirect_stdout(sys.stderr) if json else nullcontext()
         try:
-            yield Output._current
+            with aside:
+                yield Output._current
         finally:
             Output._current = before
             if json:
-                sys.stdout.flush()
                 os.dup2(kept, 1)
                 os.close(kept)
 
@@ -72,30 +73,27 @@ class Output:
             self.text(text)
 
     def text(self, text: str) -> None:
-        """Text on standard output."""
-        print(text)
+        """Text on standard output; a reader that has left (`| head`) is no error."""
+        try:
+            print(text, flush=True)
+        except BrokenPipeError:
+            _discard()
 
     def object(self, data: Mapping[str, Any]) -> None:
         """One JSON object on the real standard output."""
         line = jsonlib.dumps(plain(data), allow_nan=False) + "\n"
         payload = memoryview(line.encode())
         fd = self.json_fd if self.json_fd >= 0 else 1
-        while payload:
-            payload = payload[os.write(fd, payload) :]
+        try:
+            while payload:
+                payload = payload[os.write(fd, payload) :]
+        except BrokenPipeError:
+            _discard()
 
     def note(self, text: str) -> None:
         """A diagnostic on standard error; silent with `-q`."""
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
-
-    def flush(self) -> None:
-        """Push out what is buffered, so that a closed pipe shows now and not at exit."""
-        sys.stdout.flush()
-
-    def discard(self) -> int:
-        """Whoever read our output has gone: send the rest nowhere and end well."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
 
     @property
     def width(self) -> int:
@@ -107,6 +105,11 @@ class Output:
         """Whether standard output is a terminal that may be coloured."""
         wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
         return wanted and not self.json and sys.stdout.isatty()
+
+
+def _discard() -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not stumble over it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def highlighted(lines: Sequence[str], marked: Collection[int], colour: bool) -> list[str]:

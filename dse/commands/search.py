@@ -78,8 +78,10 @@ def run(request: Request, output: Output) -> int:
             trials=request.trials,
             seed=request.seed,
         )
-    finally:
-        progress.close()
+    except BaseException:
+        progress.erase()
+        raise
+    progress.close()
     spent = time.monotonic() - began
     trust = accuracy(study)
     page = write_page(study, trust)

@@ -51,7 +51,6 @@ def run(uri: str | None, port: int | None, output: Output) -> int:
     try:
         _wait_until_up(url, process)
         _answer(url, root, store, output)
-        output.flush()
         output.note("Serving. Ctrl-C stops it.")
         process.wait()
     except KeyboardInterrupt:

@@ -17,7 +17,7 @@ The grammar:
     constraints:
       - tpot_p99 <= 80 ms            # on metrics: judged after simulating
       - tiers.dram.capacity >= 2 * tiers.hbm.capacity     # on paths only: checked before, costs no trial
-    allow_saturated: true            # switches off the built-in constraint `saturated` (the other one is `hbm_fit`)
+    allow_saturated: true            # switches off the built-in constraint `saturated` (the others: `hbm_fit`, `serves_all`)
     budget: {trials: 200, seed: 0}
     replications: 1                  # workload seeds per design
 
@@ -27,11 +27,12 @@ inactive by themselves; an inactive path keeps the value of the base. Expression
 
 from dse.space.constraints import Constraint
 from dse.space.dimension import Dimension
-from dse.space.load import check_name, load_space, read_expression
+from dse.space.load import load_space, read_expression
 from dse.space.locate import packaged_spaces
 from dse.space.members import Member
 from dse.space.resolved import identity
 from dse.space.space import Space
+from dse.space.toplevel import check_name
 
 __all__ = [
     "Constraint", "Dimension", "Member", "Space", "check_name", "identity", "load_space", "packaged_spaces", "read_expression",

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import simcore
 from dse.space import paths
@@ -15,9 +15,17 @@ from dse.space.space import COUNTED, Point, Space
 from simcore.errors import MISSING, InputError
 from simcore.units import format_bytes
 
+if TYPE_CHECKING:
+    from simcore import Metric
+
 COMBINATIONS = 2048
 """Designs at most that are built to find one that fits."""
 _RATES = ("throughput", "goodput", "request_rate", "sustainable_rate")
+
+_NEEDS = {"goodput": ("slo.ttft", "slo.tpot")}
+"""Metrics that exist only when one of these paths is set."""
+_FOLLOWS = {"cost_usd_per_million_tokens": "system_cost_usd"}
+"""Metrics that are unknown whenever a closed form is."""
 
 Places = Mapping[str, str]
 """Path of a dimension -> where its values stand in the file: "search.tiers.*.policy" or "search.engine.load.choices"."""
@@ -116,6 +124,19 @@ def _traces_exist(data: Mapping[str, Any], place: str, base_dir: Path) -> None:
             raise InputError("no such file", path=here, value=value, hint=f"looked for it in {base_dir}")
 
 
+def check_workloads(space: Space) -> None:
+    """Read each trace and generate each workload of the base, member by member; nothing is simulated.
+
+    Raises:
+        InputError: a trace is damaged, or lacks what the scenario asks of it; the file and line are the trace's own.
+    """
+    for member in space.members:
+        try:
+            simcore.check_workload(_build(space, space.scenario({}, member)))
+        except InputError as error:
+            raise (_at_override(error, member.places) if error.file is None else None) or error from None
+
+
 def check_replaced(space: Space, places: Places) -> None:
     """Refuse a short form that would silently drop what the base says beside it (`gpu: h100-sxm` over {preset, count: 2}).
 
@@ -173,6 +194,29 @@ def check_load(space: Space) -> None:
         raise InputError(rule, path=f"search.{dimension.path}", hint=hint)
 
 
+def check_needs(space: Space) -> None:
+    """Refuse metrics that the scenario lacks something for.
+
+    Raises:
+        InputError: with what to add.
+    """
+    searched = {target for d in space.dimensions for target in d.targets}
+    for metric, place in _used(space):
+        needed = _NEEDS.get(metric.name, ())
+        if needed and not all(searched.union(fixed).intersection(needed) for fixed in space.fixed):
+            hint = f"add to scenario: slo: {{ttft: 2 s, tpot: 80 ms}} (either or both of {', '.join(needed)})"
+            raise InputError(f"{metric.name} needs limits to count requests under", path=place, hint=hint)
+
+
+def _used(space: Space) -> Iterator[tuple[Metric, str]]:
+    """Every metric of the objectives and of the constraints in the file, and where it is named."""
+    for i, metric in enumerate(space.objectives):
+        yield metric, f"objectives[{i}]"
+    for constraint in space.metric_constraints:
+        if not constraint.built_in:
+            yield from ((metric, constraint.place) for metric in constraint.metrics)
+
+
 def check_statics(space: Space, places: Places) -> None:
     """Refuse objectives and constraints on closed forms that are unknown, and a space in which no design fits the GPU.
 
@@ -180,25 +224,15 @@ def check_statics(space: Space, places: Places) -> None:
         InputError: naming the design.
     """
     probe = _Probe(space)
-    for metric, place in _named_statics(space):
-        unknown = probe.first(metric, lambda value: value is None)
+    for metric, place in _used(space):
+        key = metric.key if metric.static else _FOLLOWS.get(metric.name)
+        unknown = probe.first(key, lambda value: value is None) if key else None
         if unknown is not None:
-            _refuse_unknown(space, metric, place, unknown, places)
+            _refuse_unknown(metric.name, place, unknown, places)
     _check_fit(probe)
 
 
-def _named_statics(space: Space) -> Iterator[tuple[str, str]]:
-    for i, metric in enumerate(space.objectives):
-        if metric.static:
-            yield metric.key, f"objectives[{i}]"
-    for constraint in space.metric_constraints:
-        for metric in constraint.metrics:
-            if metric.static and not constraint.built_in:
-                yield metric.key, constraint.place
-
-
-def _refuse_unknown(space: Space, metric: str, place: str, point: Point, places: Places) -> None:
-    name = simcore.find_metric(metric).name
+def _refuse_unknown(name: str, place: str, point: Point, places: Places) -> None:
     if not point:
         hint = "give what it needs (a price, a published accuracy), or take it out"
         raise InputError(f"{name} is unknown for this scenario", path=place, hint=hint)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HBM_FIT = "hbm_fit"
 SATURATED = "saturated"
+SERVES_ALL = "serves_all"
 _UNKNOWN = 1.0
 """The violation of a constraint on a metric that is unknown for a design."""
 
@@ -71,6 +72,8 @@ class Constraint:
         """How it is missed, with units: "tpot_p99 86 ms > 80 ms"."""
         if self.text == SATURATED and self.built_in:
             return "saturated: the load exceeds what the system sustains"
+        if self.text == SERVES_ALL and self.built_in:
+            return f"serves_all {values.get('rejected_requests') or 0:.0f} requests are longer than the HBM pool"
         if self.text == HBM_FIT:
             return f"hbm_fit {format_value(values.get('hbm_excess_bytes'), 'bytes')} per GPU too much"
         return self.bound.describe(values.get)
@@ -121,8 +124,8 @@ def read_constraints(raw: Any, scope: Scope) -> tuple[Constraint, ...]:
 
 
 def built_in(scope: Scope, allow_saturated: bool) -> tuple[Constraint, ...]:
-    """The constraints of every space: the design fits the GPU, and (unless allowed) the load can be sustained."""
-    written = {HBM_FIT: "hbm_excess_bytes <= 0"} | ({} if allow_saturated else {SATURATED: "saturated == 0"})
+    """The constraints of every space: the design fits the GPU, can hold every request, and (unless allowed) sustains the load."""
+    written = {HBM_FIT: "hbm_excess_bytes <= 0", SERVES_ALL: "rejected_requests == 0"} | ({} if allow_saturated else {SATURATED: "saturated == 0"})
     found = []
     for name, text in written.items():
         read = constraint(text, scope)

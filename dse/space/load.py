@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,16 +23,9 @@ from dse.space.members import read_scenarios
 from dse.space.names import Names, fixed_values
 from dse.space.pins import Pin, pin_base, pin_scenarios, pin_search, read_pins
 from dse.space.space import Space
-from simcore.errors import InputError, did_you_mean, nearest
+from dse.space.toplevel import budget, check_name, count, flag, top_level
+from simcore.errors import InputError, nearest
 from simcore.yamlio import Document, load_yaml, read_text
-
-KEYS = (
-    "name", "description", "scenario", "search", "scenarios", "objectives", "constraints", "allow_saturated", "budget",
-    "replications", "files",
-)  # fmt: skip
-TRIALS = 200
-MAX_NAME = 100
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 Found = Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]
 
@@ -60,24 +52,11 @@ def load_space(name_or_path: str | Path, overrides: Sequence[str] = (), *, check
         raise error.within(file=str(file), line=document.line(path) if here else None) from None
 
 
-def check_name(name: Any, path: str = "name") -> str:
-    """`name`, if it is safe as a folder under studies/.
-
-    Raises:
-        InputError: it is not.
-    """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > MAX_NAME:
-        rule = f"must be a plain name: letters, digits and . _ -, not starting with a dot, at most {MAX_NAME} long"
-        raise InputError(rule, path=path, value=name)
-    return name
-
-
 class _Reader:
     """One load, step by step; later steps use what earlier ones found."""
 
     def __init__(self, document: Document, file: Path, given: str, pins: Sequence[Pin]) -> None:
-        self.data = _top_level(document.data, given)
-        self.lines = document.lines
+        self.data = top_level(document.data, given)
         self.file, self.given, self.pins = file, given, pins
         self.base_dir = file.resolve().parent
         self.places: dict[str, str] = {}
@@ -98,9 +77,9 @@ class _Reader:
         names = Names(dimensions, fixed, {**defaults, **base}, tiers)
         dimensions = self._conditions(dimensions, found, names, set(taken))
         decision_order(dimensions, vanishing(dimensions, fixed))
-        allow_saturated = _flag(data, "allow_saturated")
+        allow_saturated = flag(data, "allow_saturated")
         constraints = read_constraints(data.get("constraints"), names)
-        trials, seed = _budget(data.get("budget"))
+        trials, seed = budget(data.get("budget"))
         space = Space(
             name=name,
             file=self.given,
@@ -115,7 +94,7 @@ class _Reader:
             metric_constraints=(*(c for c in constraints if c.kind == "metric"), *built_in(names, allow_saturated)),
             trials=trials,
             seed=seed,
-            replications=_count(data, "replications", 1, 1),
+            replications=count(data, "replications", 1, 1),
             allow_saturated=allow_saturated,
             fixed=fixed,
             recorded_files=self._recorded(check),
@@ -251,7 +230,9 @@ class _Reader:
         checks.check_replaced(space, self.places)
         checks.check_values(space, self.places)
         self._try_traces(space)
+        checks.check_workloads(space)
         checks.check_paths(space)
+        checks.check_needs(space)
         checks.check_statics(space, self.places)
 
     def _try_traces(self, space: Space) -> None:
@@ -294,43 +275,3 @@ def _condition(text: Any, keys: tuple[str, ...], names: Names, varied: set[str])
         if any(paths.overlap(symbol.name, path) for path in varied):
             raise InputError(f"{symbol.name} varies over the scenario set, the design must not depend on it", value=text)
     return bound
-
-
-def _top_level(data: Any, given: str) -> Mapping[str, Any]:
-    if not isinstance(data, Mapping):
-        raise InputError("must be a mapping with scenario, search and objectives", value=data)
-    if "scenario" not in data and "family" in data:
-        hint = f"run: dse simulate {given}; a space has scenario: and search:"
-        raise InputError("this is a scenario, not a space", hint=hint)
-    if "members" in data and "search" not in data:
-        raise InputError("this is one design with its scenario set, not a space", hint=f"run: dse simulate {given}")
-    for key in data:
-        if key not in KEYS:
-            raise InputError("unknown key", path=str(key), hint=did_you_mean(str(key), [k for k in KEYS if k != "files"]))
-    return data
-
-
-def _flag(data: Mapping[str, Any], key: str) -> bool:
-    value = data.get(key, False)
-    if not isinstance(value, bool):
-        raise InputError("must be true or false", path=key, value=value)
-    return value
-
-
-def _count(data: Mapping[str, Any], key: str, default: int, least: int, prefix: str = "") -> int:
-    value = data.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"must be a whole number of at least {least}", path=prefix + key, value=value)
-    return value
-
-
-def _budget(raw: Any) -> tuple[int, int]:
-    """(trials, seed)."""
-    if raw is None:
-        return TRIALS, 0
-    if not isinstance(raw, Mapping):
-        raise InputError("must be a mapping", path="budget", value=raw, hint="write budget: {trials: 200, seed: 0}")
-    for key in raw:
-        if key not in ("trials", "seed"):
-            raise InputError("unknown key", path=f"budget.{key}", hint=did_you_mean(str(key), ("trials", "seed")))
-    return _count(raw, "trials", TRIALS, 1, "budget."), _count(raw, "seed", 0, 0, "budget.")

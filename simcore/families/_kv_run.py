@@ -29,6 +29,17 @@ def trace_of(scenario: Scenario, seed: int | None = None) -> Trace:
         raise error.within(prefix="workload") if error.file is None else error from None
 
 
+def check_workload(scenario: Scenario) -> None:
+    """Build the trace and see that it has what `reuse` asks for.
+
+    Raises:
+        InputError: it cannot be read or generated, or has no such identities.
+    """
+    trace = trace_of(scenario)
+    output_reuse(scenario, trace)
+    partial_block(scenario, trace)
+
+
 def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
     """Serve the workload once, and once more with all requests waiting to learn the sustainable rate."""
     trace = trace_of(scenario, seed)

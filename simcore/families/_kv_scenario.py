@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from simcore import plugins
 from simcore.errors import InputError
+from simcore.plugins import find
 from simcore.presets import Gpu, Model, Tier
 from simcore.quantization.kv_bytes import kv_footprint_per_gpu
 from simcore.quantization.weights import find_weight_format
@@ -119,7 +119,7 @@ def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:
         if not name.isidentifier():
             raise InputError("must be a plain name", path=f"tiers.{name}", value=name)
         try:
-            plugins.find(POLICIES, tier.policy)
+            find(POLICIES, tier.policy)
         except InputError as error:
             raise error.within(prefix=f"tiers.{name}.policy") from None
         if name != "hbm":

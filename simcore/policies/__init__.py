@@ -23,6 +23,6 @@ and data:
     NEEDS = frozenset()                       what it must know beyond the verbs' arguments; an engine without it refuses
 
 Every engine gives: st.node[i].prev, .next (for the lists of `simcore.kernel`), .obj, .pins (0 where nothing pins), and
-st.store[s].base (LIST_HEADS list heads), .cap, .count. FIELDS of a slot are left over from its last object: on_insert sets them;
+st.store[s].heads (LIST_HEADS list heads), .cap, .count. FIELDS of a slot are left over from its last object: on_insert sets them;
 STORE_FIELDS and those of list heads start at 0. The docstring names the paper and states every deviation.
 """

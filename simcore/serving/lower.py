@@ -120,7 +120,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
     store, view = _stores(setup, names, arrays.n_ids, state.store_dtype(modules))
     tier, link = _links(setup, view)
-    slots = int(store["base"][-1]) + LIST_HEADS + int(_slots(store["cap"], arrays.n_ids)[-1])
+    slots = int(store["heads"][-1]) + LIST_HEADS + int(_slots(store["cap"], arrays.n_ids)[-1])
     return State(
         par=_knobs(trace, setup, arrays, leap),
         stat=stat,
@@ -208,8 +208,8 @@ def _stores(setup: ServingSetup, names: list[str], n_ids: int, dtype: np.dtype[A
     store["policy"] = policy
     store["map"] = np.arange(len(capacity), dtype=np.uint64) * np.uint64(n_ids)
     sizes = _slots(store["cap"], n_ids) + LIST_HEADS
-    store["base"] = 1 + np.concatenate(([0], np.cumsum(sizes)[:-1]))  # slot 0 is nobody's
-    if int(store["base"][-1]) + int(sizes[-1]) >= 2**32:
+    store["heads"] = 1 + np.concatenate(([0], np.cumsum(sizes)[:-1]))  # slot 0 is nobody's
+    if int(store["heads"][-1]) + int(sizes[-1]) >= 2**32:
         raise InputError("the stores hold more blocks than 2^32", path="tiers", hint="use larger blocks")
     return store, view
 

@@ -66,7 +66,7 @@ HEAP = np.dtype(_fields("key value", _I8))
 PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
 FOUND = np.dtype(_fields("hits leading resident idle ready", _I8))  # scratch: what a look-up found
 _STORE = (
-    [("map", _U8), ("base", _U4), ("free", _U4), ("fresh", _U4), ("policy", _U4)]
+    [("map", _U8), ("heads", _U4), ("free", _U4), ("fresh", _U4), ("policy", _U4)]
     + _fields("cap count idle lookups hits readmission_lookups readmission_hits", _I8)
     + _fields("in_computed in_loaded in_demoted in_written out_evicted out_promoted out_dropped writes_refused", _I8)
 )

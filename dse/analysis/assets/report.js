@@ -108,7 +108,7 @@ function frontTraces() {
   const traces = DATA.constraints.map((constraint, c) => {
     const [color, symbol] = MISSED[c % MISSED.length];
     const which = all.filter((i) => DATA.trials.worst[i] === c);
-    return points(`misses ${text(constraint)} (${which.length})`, which, { color, symbol, size: 7, opacity: 0.65 });
+    return points(`${text(constraint)} (${which.length})`, which, { color, symbol, size: 7, opacity: 0.65 });
   });
   const rest = all.filter((i) => DATA.trials.worst[i] < 0 && !onFront.has(i));
   traces.push(points(`feasible (${rest.length})`, rest, { color: COLOURS.feasible, size: 8, opacity: 0.75 }));

@@ -17,7 +17,7 @@ from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_p
 @kernel
 def open_stores(st: Any) -> None:
     for s in range(len(st.store)):
-        st.store[s].fresh = st.store[s].base + np.uint32(LIST_HEADS)
+        st.store[s].fresh = st.store[s].heads + np.uint32(LIST_HEADS)
         init(st, s)
 
 

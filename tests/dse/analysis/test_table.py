@@ -23,9 +23,9 @@ def test_columns_align_under_a_shared_group() -> None:
     ]
     assert render(columns) == [
         " design  KV    tokens from (%)",
-        "               HBM  prefill",
-        "      7  fp8    41       20",
-        "    *12  bf16    9       91",
+        "               HBM     prefill",
+        "      7  fp8    41          20",
+        "    *12  bf16    9          91",
     ]
 
 

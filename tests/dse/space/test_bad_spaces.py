@@ -39,6 +39,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no objectives": ({"objectives": None}, ": objectives: must be a list of at least one metric"),
     "search is a list": ({"search": ["a"]}, ": search: must be a mapping of paths"),
     "name with a folder": ({"name": "../evil"}, ":1: name: must be a plain name"),
+    "name with a dash first": ({"name": "-rf"}, ": name: must be a plain name"),
     "name with a dot first": ({"name": ".hidden"}, ": name: must be a plain name"),
     "budget 0": ({"budget": {"trials": 0}}, ": budget.trials: must be a whole number of at least 1; got 0"),
     "budget key": ({"budget": {"trails": 10}}, ": budget.trails: unknown key. Did you mean trials?"),
@@ -139,6 +140,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "objective text": ({"objectives": "ttft_p99"}, "Write objectives: [ttft_p99]"),
     "no objective": ({"objectives": []}, ": objectives: must be a list of at least one metric; got []"),
     "tier of an objective": ({"objectives": ["hit_ratio_drma"]}, ": objectives[0]: unknown metric; got hit_ratio_drma. Did you mean hit_ratio_dram?"),
+    "goodput without limits": ({"objectives": ["goodput", "hbm_cost_usd"]}, ": objectives[0]: goodput needs limits to count requests under. Add to scenario: slo: {ttft: 2 s"),
+    "price is missing": ({"scenario": {"gpu": "a40"}, "objectives": ["ttft_p99", "cost_usd_per_million_tokens"]}, "unknown for this scenario"),
     # constraints
     "unknown metric": ({"constraints": ["tpot_p98 <= 80 ms"]}, ": constraints[0]: unknown path or metric tpot_p98"),
     "unit of a metric": ({"constraints": ["tpot_p99 <= 80 GiB"]}, ": constraints[0]: compares seconds with bytes (80 GiB); got tpot_p99 <= 80 GiB"),

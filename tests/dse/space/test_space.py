@@ -240,14 +240,14 @@ RATES = {"over": {"workload.request_rate": [2, 8]}}
 
 
 def metrics(low: float | None, high: float | None, **more: float | None) -> dict[str, dict[str, float | None]]:
-    common = {"hbm_excess_bytes": 0.0, "hbm_bytes": 64e9, "saturated": 0.0, **more}
+    common = {"hbm_excess_bytes": 0.0, "hbm_bytes": 64e9, "saturated": 0.0, "rejected_requests": 0.0, **more}
     return {"request_rate=2": {"tpot_p99_s": low, **common}, "request_rate=8": {"tpot_p99_s": high, **common}}
 
 
 def test_constraints_hold_in_every_member(load: Load) -> None:
     space = load(scenarios=RATES)
     judged = space.judge(metrics(0.04, 0.088))
-    assert judged == {"tpot_p99 <= 80 ms": pytest.approx(0.1), "hbm_fit": 0.0, "saturated": 0.0}
+    assert judged == {"tpot_p99 <= 80 ms": pytest.approx(0.1), "hbm_fit": 0.0, "serves_all": 0.0, "saturated": 0.0}
     assert space.judge(metrics(0.04, 0.08))["tpot_p99 <= 80 ms"] <= 0
     assert space.misses(metrics(0.04, 0.088)) == {"tpot_p99 <= 80 ms": "tpot_p99 88.0 ms > 80 ms (request_rate=8)"}
     assert space.misses(metrics(0.04, 0.04)) == {}
@@ -261,7 +261,7 @@ def test_built_in_constraints(load: Load) -> None:
     assert missed["hbm_fit"] == "hbm_fit 16.0 GiB per GPU too much"
     assert missed["saturated"].startswith("saturated: the load exceeds") and missed["saturated"].endswith("(request_rate=2)")
     allowed = load(scenarios=RATES, allow_saturated=True)
-    assert set(allowed.judge(metrics(0.04, 0.05, saturated=1.0))) == {"tpot_p99 <= 80 ms", "hbm_fit"}
+    assert set(allowed.judge(metrics(0.04, 0.05, saturated=1.0))) == {"tpot_p99 <= 80 ms", "hbm_fit", "serves_all"}
 
 
 def test_unknown_metric_is_a_violation_unless_explained(load: Load) -> None:
@@ -415,12 +415,12 @@ def test_trace_takes_the_place_of_a_members_workload(load: Load, tmp_path: Path,
     (tmp_path / "t.jsonl").write_text(TRACE)
     monkeypatch.chdir(tmp_path)
     members = {
-        "a": {"workload": {"kind": "chat", "requests": 50, "request_rate": 5}},
+        "a": {"workload": {"kind": "chat", "requests": 2, "request_rate": 5}},
         "b": {"workload.request_rate": 2},
     }
     space = load("workload.trace=t.jsonl", scenarios={"members": members})
     trace = str(tmp_path / "t.jsonl")
-    assert space.member("a").overrides == {"workload": {"requests": 50, "request_rate": 5, "trace": trace}}
+    assert space.member("a").overrides == {"workload": {"requests": 2, "request_rate": 5, "trace": trace}}
     assert space.scenario({}, "b")["workload"] == {"request_rate": 2, "trace": trace}
 
 
@@ -549,3 +549,10 @@ def test_packaged_spaces_answer_a_question(name: str) -> None:
 
 def test_quickstart_is_small() -> None:
     assert load_space("kv_quickstart").trials == 20
+
+
+def test_a_load_may_be_searched_for_its_throughput(load: Load) -> None:
+    search = {"workload.request_rate": [2, 4, 8], "tiers.hbm.capacity": ["8 GiB", "16 GiB"]}
+    assert load(search=search, objectives=["throughput", "ttft_p99"]).size() == 6
+    slo = {"slo": {"ttft": "2 s"}}
+    assert load(search=search, objectives=["goodput_rps", "hbm_cost_usd"], scenario=slo).size() == 6

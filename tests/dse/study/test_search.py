@@ -84,6 +84,27 @@ def test_no_design_is_evaluated_twice_and_the_base_counts_as_one(tmp_path: Path,
     assert study.note == f"all {len(study.trials)} designs evaluated"
 
 
+@pytest.mark.parametrize("sampler", ["grid", "random"])
+def test_an_exhausted_study_can_be_resumed_and_stays_as_it_is(tmp_path: Path, sampler: str) -> None:
+    space = FakeSpace(dimensions=dimensions(hbm_high=4, policies=("lru",)))
+    first = search(tmp_path / "s", space, sampler=sampler)
+    assert first.status == "complete"
+    assert len(first.trials) == 15
+    assert first.note is not None
+    again = search(tmp_path / "s", space, sampler=sampler, resume=True)
+    assert (again.trials, again.note, again.status) == (first.trials, first.note, "complete")
+
+
+def test_a_batch_begun_by_a_sampler_that_chose_otherwise_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after an upgrade of Optuna in the middle of a search."""
+    before = search(tmp_path / "s", trials=15, sampler="random")
+    monkeypatch.setattr("dse.samplers._seam.Ask.fresh_seed", property(lambda ask: 1000 + ask.number * 10 + ask.attempt))
+    after = search(tmp_path / "s", trials=30, sampler="random", resume=True)
+    assert after.trials[:15] == before.trials
+    assert [trial.number for trial in after.trials] == list(range(30))
+    assert len({trial.key for trial in after.trials}) == 30
+
+
 def test_a_failing_design_is_a_failed_trial_and_the_search_goes_on(tmp_path: Path) -> None:
     study = search(tmp_path / "s", FakeSpace(dimensions=dimensions(policies=("lru", "broken", "blank"))), trials=40)
     errors = {trial.error for trial in study.trials if trial.state == "failed"}
@@ -214,6 +235,13 @@ def test_a_tracker_that_fails_stops_nothing(tmp_path: Path) -> None:
     seen = Recorder(fail=True)
     assert len(search(tmp_path / "s", trials=30, tracker=seen).trials) == 30
     assert len(seen.batches) == 1
+
+
+def test_a_progress_line_that_fails_stops_nothing(tmp_path: Path) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    assert len(search(tmp_path / "s", trials=12, progress=broken).trials) == 12
 
 
 def interrupting(after: int, times: int = 1) -> Any:

@@ -1,0 +1,108 @@
+"""The text of one simulation, on an outcome whose figures are known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dse.analysis.simulation import (
+    Simulated,
+    definitions,
+    latency_lines,
+    member_table,
+    regime,
+    simulation_lines,
+    tier_lines,
+)
+from simcore import Outcome, metric_values
+from simcore.outcome import LinkOutcome, TierOutcome
+from simcore.units import GIB
+from tests.dse.test_terminal import check
+
+
+def outcome(hits: tuple[int, int] = (400, 200), ceiling: float = 0.8, cxl_out: int = 0) -> Outcome:
+    """Four requests of 250 prompt tokens, a second apart; hits are tokens of all four."""
+    n = 4
+    return Outcome(
+        family="kv",
+        arrival_s=np.arange(n, dtype=np.float64),
+        first_token_s=np.arange(n) + np.array([0.1, 0.2, 0.3, 0.4]),
+        finish_s=np.arange(n) + np.array([1.1, 1.2, 1.3, 1.4]),
+        input_tokens=np.full(n, 250),
+        output_tokens=np.full(n, 101),
+        hit_tokens=np.tile(np.array(hits) // n, (n, 1)),
+        queue_s=np.full(n, 0.02),
+        load_s=np.full(n, 0.004),
+        tiers=(
+            TierOutcome("hbm", 16 * GIB, 30 * GIB, 14 * GIB, 16 * GIB),
+            TierOutcome("cxl", 64 * GIB, 20 * GIB, cxl_out, 20 * GIB - cxl_out),
+        ),
+        links=(LinkOutcome("cxl", 5 * GIB, 20 * GIB, 0.25), LinkOutcome("host", 5 * GIB, 20 * GIB, 0.1)),
+        duration_s=4.4,
+        busy_s=2.2,
+        rejected=0,
+        preemptions=1,
+        recomputed_tokens=16,
+        readmission_hit_blocks=0,
+        offered_rps=1.0,
+        sustainable_rps=2.0,
+        hit_ceiling=ceiling,
+        hit_blocks=36,
+        prompt_blocks=64,
+        static={"hbm_bytes": 40.0 * GIB, "hbm_cost_usd": 600.0, "system_cost_usd": 27600.0, "quality_loss": 0.0},
+    )
+
+
+def run(**options: object) -> Simulated:
+    made = outcome(**options)  # type: ignore[arg-type]
+    return Simulated("scenario", made, metric_values(made))
+
+
+def test_the_whole_text() -> None:
+    text = "\n".join([*simulation_lines(run(), 80), "", *definitions(run().metrics, 80)]) + "\n"
+    check("simulate", text)
+    assert text.isascii() and max(map(len, text.splitlines())) <= 80
+
+
+def test_tiers_add_up_to_all_prompt_tokens() -> None:
+    rows = {line.split()[0]: line.split() for line in tier_lines(run()) if line.split()[0] in ("HBM", "CXL", "prefill")}
+    assert rows["HBM"][2:4] == ["40", "40"]
+    assert rows["CXL"][2:4] == ["33", "20"], "a third of the 60 % that HBM had not"
+    assert rows["prefill"] == ["prefill", "40"]
+
+
+def test_shape_of_a_tier_in_json() -> None:
+    hbm, cxl = run().tiers()
+    assert hbm["name"] == "hbm" and hbm["link_busy"] is None and hbm["hit_ratio"] == 0.4
+    assert cxl["capacity_bytes"] == 64 * GIB and cxl["link_busy"] == 0.25
+    assert cxl["bytes_in"] == cxl["bytes_out"] + cxl["bytes_resident"]
+
+
+def test_percentiles_in_one_unit_a_line() -> None:
+    lines = latency_lines(run().metrics)
+    assert lines[1].split() == ["TTFT", "ms", "250", "250", "370", "397"]
+    assert lines[2].split()[:3] == ["TPOT", "ms", "10.0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "start", "end"),
+    [
+        ({"hits": (800, 0)}, "What is reused fits HBM", "Lower tiers cannot help."),
+        ({"hits": (400, 400)}, "What is reused fits HBM and CXL", "any cache could find."),
+        ({"cxl_out": 10 * GIB}, "Not all that is reused is found: 60 %", "CXL lost 50 % of what came to it."),
+        ({}, "Not all that is reused is found: 60 %", "held by another replica or not yet computed."),
+    ],
+)
+def test_the_regime_is_named(options: dict[str, object], start: str, end: str) -> None:
+    text = regime(run(**options))
+    assert text.startswith(start) and text.endswith(end)
+
+
+def test_members_side_by_side_break_into_blocks_that_fit() -> None:
+    runs = [dataclasses.replace(run(), name=f"request_rate={r}") for r in (1, 2, 3, 4, 5)]
+    lines = member_table(runs, runs[0].metrics, "worst", 80)
+    assert max(map(len, lines)) <= 80
+    heads = [word for line in lines for word in line.split() if word.startswith("request_rate") or word == "worst"]
+    assert heads == [*(r.name for r in runs), "worst"]
