@@ -174,9 +174,6 @@ def main(argv: list[str] | None = None) -> int:
             return int(status or 0)
         except TyperException as mistake:
             return report_error(mistake, output)
-        except KeyboardInterrupt:
-            output.note("Interrupted.")
-            return 130
         except Exception as error:
             return report_error(error, output, traceback={"-v", "--verbose"} & set(arguments) != set())
 

@@ -84,15 +84,24 @@ def knee(values: ArrayLike) -> int:
     With each objective scaled to 0 .. 1 along the front, the ends of the front span the plane "objectives add up to 1";
     the knee lies furthest below it, so it is the point with the smallest sum (Das 1999, "On characterizing the knee of
     the Pareto curve"). With two objectives, a step from the knee to either side buys less of one, measured in front
-    widths, than it costs of the other. Of equal sums the first.
+    widths, than it costs of the other. An objective that spans more than a factor of ten along the front is taken on a log
+    scale: otherwise one far end would make every other point look alike. Of equal sums the first.
 
     Raises:
         ValueError: no point.
     """
-    points = normalised(values)
+    points = normalised(_log_where_wide(_points(values)))
     if len(points) == 0:
         raise ValueError("a front without points has no knee")
     return int(np.argmin(np.round(points.sum(axis=1), 12)))
+
+
+def _log_where_wide(points: Floats) -> Floats:
+    """Columns of one sign that span more than a factor of ten become logarithms, in the same order."""
+    size = np.abs(points)
+    one_sign = (points > 0).all(axis=0) | (points < 0).all(axis=0)
+    wide = one_sign & (size.max(axis=0, initial=0) > 10 * size.min(axis=0, initial=np.inf))
+    return np.where(wide, np.sign(points) * np.log(np.where(wide, size, 1.0)), points)
 
 
 def squeezed(values: ArrayLike, scales: Sequence[float], maximised: Sequence[bool]) -> Floats:

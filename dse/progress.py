@@ -86,7 +86,6 @@ class Progress:
     def line(self, done: int, feasible: int, front: int) -> str:
         """The line, with what matters least left out until it fits the terminal."""
         rate = self._rate()
-        share = f"feasible {100 * feasible / done:.0f} %" if done else "feasible -"
         gain = f" (+{self._gain:.3f})" if 0.0005 <= self._gain < self._volume else ""
         parts = {
             "name": self.name,
@@ -94,18 +93,23 @@ class Progress:
             "percent": f"{100 * done / self.total:.0f} %",
             "volume": f"hypervolume {self._volume:.3f}{gain}",
             "front": f"front {front}",
-            "feasible": share,
+            "feasible": f"feasible {100 * feasible / done:.0f} %" if done else "feasible -",
             "rate": rate_text(rate),
             "eta": f"ETA {eta_text((self.total - done) / rate)}" if rate > 0 else "ETA -",
         }
         if done >= self.total:
             parts["eta"] = f"in {eta_text(self._clock() - self._start)}"
+        shorter = {"volume": f"hv {self._volume:.3f}{gain}"}, {"volume": f"hv {self._volume:.3f}"}
         width = shutil.get_terminal_size((80, 24)).columns - 1 if self.live else sys.maxsize
-        for dropped in ("", "rate", "percent", "feasible", "volume"):
-            parts.pop(dropped, None)
-            text = "  ".join(parts.values())
+        text = "  ".join(parts.values())
+        for step in ("percent", *shorter, "rate", "feasible", "volume", "front"):
             if len(text) <= width:
-                return text
+                break
+            if isinstance(step, str):
+                del parts[step]
+            else:
+                parts |= step
+            text = "  ".join(parts.values())
         return text[:width]
 
     def _rate(self) -> float:

@@ -177,10 +177,26 @@ def definitions(values: Values, width: int) -> list[str]:
     return lines
 
 
+def warnings(values: Values) -> list[str]:
+    """What keeps this scenario from being a design to build, one sentence each."""
+    found = []
+    excess, load, rejected = (values.get(key) for key in ("hbm_excess_bytes", "utilisation", "rejected_requests"))
+    if excess is not None and excess > 0:
+        found.append(f"Does not fit: {format_value(excess, 'bytes')} per GPU more than there is.")
+    if values.get("saturated"):
+        at = f", at {percent(load)} % of what it sustains" if load is not None else ""
+        found.append(f"Saturated{at}: the latencies below grow with the length of the trace.")
+    if rejected:
+        found.append(f"{rejected:.0f} requests are longer than the HBM pool and were not served.")
+    return found
+
+
 def simulation_lines(run: Simulated, width: int) -> list[str]:
     """Tables and figures of one member."""
     values = run.metrics
-    lines = [*wrapped(regime(run), width, "  "), "", *tier_lines(run), "", *latency_lines(values), ""]
+    said = [sentence for sentence in (*warnings(values), regime(run)) if sentence]
+    lines = [line for sentence in said for line in wrapped(sentence, width, "  ")]
+    lines += ["", *tier_lines(run), "", *latency_lines(values), ""]
     for label, names in (("waits", WAITS), ("load", LOAD), ("reuse", REUSE), ("events", COUNTS), ("cost", COSTS)):
         lines += pairs_line(label, names, values, width)
     return lines

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_static import static_metrics
@@ -31,13 +34,7 @@ def outcome_of(
     counted[: int(scenario.workload.warmup * trace.n)] = False
     arrival, finish = result.arrival_s[counted], result.finish_s[counted]
     duration = float(finish.max() - arrival.min()) if len(arrival) else 0.0
-    ideal = ideal_hit(
-        trace,
-        setup.unit_tokens,
-        partial_block=setup.partial_block,
-        output=setup.output_reuse,
-        recompute_last=setup.recompute_last,
-    )
+    ideal = _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last)
     prompt = trace.input_tokens.astype(np.int64)[counted]
     stores = list(result.stores.values())
     preempted = result.stores["hbm"]
@@ -61,13 +58,25 @@ def outcome_of(
         readmission_hit_blocks=sum(flow.readmission_hits for flow in stores),
         offered_rps=None if scenario.workload.concurrency is not None else trace.mean_rate_per_s,
         sustainable_rps=sustainable,
-        hit_ceiling=float(ideal.hit_tokens[counted].sum() / prompt.sum()) if len(prompt) else 0.0,
+        hit_ceiling=float(ideal[counted].sum() / prompt.sum()) if len(prompt) else 0.0,
         hit_blocks=sum(flow.hits for flow in stores),
         prompt_blocks=preempted.lookups,
         slo_ttft_s=scenario.slo.ttft_s,
         slo_tpot_s=scenario.slo.tpot_s,
         static=static_metrics(scenario),
     )
+
+
+@lru_cache(maxsize=16)
+def _ideal_hit_tokens(
+    trace: Trace, unit_tokens: int, partial_block: bool, output: bool, recompute_last: bool
+) -> NDArray[np.int64]:
+    """(n,) prompt tokens that a cache of unlimited size finds; the same for every design of a search on this trace."""
+    ideal = ideal_hit(
+        trace, unit_tokens, partial_block=partial_block, output=output, recompute_last=recompute_last
+    ).hit_tokens
+    ideal.flags.writeable = False
+    return ideal
 
 
 def _block_bytes(scenario: Scenario, setup: ServingSetup, store: str) -> float:

@@ -85,6 +85,13 @@ def test_knee_of_small_fronts_is_the_first_of_equals(front: list[list[float]], e
     assert pareto.knee(front) == expected
 
 
+def test_a_far_end_of_the_front_does_not_choose_the_knee() -> None:
+    """TTFT p99 in ms against USD of a real front: 30 USD more than 1,595 ms buy two thirds of it."""
+    front = [[18007, 620], [7206, 650], [1595, 680], [502, 710], [453, 740], [451, 770], [442, 830]]
+    assert pareto.knee(front) == 3
+    assert pareto.knee([[-a, b] for a, b in [(1, 1), (50, 2), (100, 9)]]) == 1
+
+
 def test_an_objective_that_is_constant_does_not_move_the_knee() -> None:
     front = np.array([[2210, 704], [560, 992], [452, 1856]], float)
     assert pareto.knee(front) == pareto.knee(np.c_[front, np.full(3, 7.0)])

@@ -139,6 +139,6 @@ def count_done(st: Any) -> None:
         stat.wave_left = last - first
         if st.par.arrivals == OPEN:
             for q in range(first, last):
-                if st.job[q].chained and st.request[q].arrival > 0:  # its chain has reached it already
+                if st.job[q].chained and st.request[q].arrival != NONE:  # its chain has reached it already
                     heap_push(st.heap, chained_heap(st), stat.chained_n, max(st.request[q].arrival, stat.now), q)
                     stat.chained_n += 1

@@ -15,6 +15,7 @@ from dse.analysis.simulation import (
     regime,
     simulation_lines,
     tier_lines,
+    warnings,
 )
 from simcore import Outcome, metric_values
 from simcore.outcome import LinkOutcome, TierOutcome
@@ -106,3 +107,12 @@ def test_members_side_by_side_break_into_blocks_that_fit() -> None:
     assert max(map(len, lines)) <= 80
     heads = [word for line in lines for word in line.split() if word.startswith("request_rate") or word == "worst"]
     assert heads == [*(r.name for r in runs), "worst"]
+
+
+def test_what_is_wrong_with_a_scenario_comes_first() -> None:
+    assert warnings(run().metrics) == []
+    bad = {**run().metrics, "hbm_excess_bytes": 3.0 * GIB, "saturated": 1.0, "utilisation": 1.25, "rejected_requests": 2.0}
+    lines = simulation_lines(dataclasses.replace(run(), metrics=bad), 80)
+    assert lines[0] == "Does not fit: 3.00 GiB per GPU more than there is."
+    assert lines[1] == "Saturated, at 125 % of what it sustains: the latencies below grow with the length of"
+    assert lines[3] == "2 requests are longer than the HBM pool and were not served."
