@@ -19,27 +19,40 @@ from numba.extending import intrinsic, models, register_model
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Reference counts on the arrays of `st` would cost several times the work itself. The flag that leaves them out is private
-# to Numba; without it kernels are slower and otherwise the same.
-OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False} if hasattr(DefaultOptions, "_nrt") else {"nogil": True}
+# Types as kernels read: compiled, they are what Numba infers; interpreted, NumPy scalars.
+Int = Any  # a signed 64-bit integer
+Slot = Any  # an unsigned number of a slot
+Bool = Any
+State = Any  # a NamedTuple of record arrays, with at least `node` and `store`
+
+
+def _known(**options: bool) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if hasattr(DefaultOptions, name)}
+
+
+# `_nrt` leaves out reference counts on the arrays of `st`, which would cost several times the work itself; the wrappers are
+# entries from Python, which only an engine's own entry needs. These options are private to Numba: where one does not exist,
+# kernels compile or run more slowly and are otherwise the same.
+OPTIONS: dict[str, Any] = {"nogil": True, **_known(_nrt=False)}
+_INNER = {**OPTIONS, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True)}
 
 
 def kernel(function: F) -> F:
-    """Compile at first call. Never cached by itself: only the entry of an engine is, under a hash of all its sources."""
-    compiled: F = numba.njit(**OPTIONS)(function)
+    """Compile when another kernel first calls it. Not cached: only an engine's entry is, under a hash of all its sources."""
+    compiled: F = numba.njit(**_INNER)(function)
     return compiled
 
 
-def entry(function: F) -> F:
-    """Like `kernel`, and kept on disk beside the file that defines it."""
-    compiled: F = numba.njit(cache=True, **OPTIONS)(function)
+def entry(function: F, *, cache: bool) -> F:
+    """Like `kernel`, callable from Python, and with `cache` kept on disk beside the file that defines it."""
+    compiled: F = numba.njit(cache=cache, **OPTIONS)(function)
     return compiled
 
 
-class Reference(types.Type):  # type: ignore[misc]
+class Reference(types.Type):
     """Type of a NamedTuple passed by its address: a call hands over one word instead of some seven for each array in it."""
 
-    def __init__(self, target: types.NamedTuple) -> None:
+    def __init__(self, target: Any) -> None:
         self.target = target
         digest = hashlib.sha256(target.name.encode()).hexdigest()[:16]  # the full name would be in every symbol, pages long
         super().__init__(name=f"Reference({digest})")
@@ -55,18 +68,18 @@ class _ReferenceModel(models.PrimitiveModel):  # type: ignore[misc]
 class _ReferenceAttributes(AttributeTemplate):  # type: ignore[misc]
     key = Reference
 
-    def generic_resolve(self, reference: Reference, name: str) -> types.Type | None:
+    def generic_resolve(self, reference: Reference, name: str) -> Any:
         fields = reference.target.fields
         return reference.target.types[fields.index(name)] if name in fields else None
 
 
-@lower_getattr_generic(Reference)
+@lower_getattr_generic(Reference)  # type: ignore[untyped-decorator]
 def _load_field(context: Any, builder: Any, reference: Reference, pointer: Any, name: str) -> Any:
     return builder.load(cgutils.gep_inbounds(builder, pointer, 0, reference.target.fields.index(name)))
 
 
-@intrinsic
-def by_reference(typing_context: Any, state: types.NamedTuple) -> Any:
+@intrinsic  # type: ignore[untyped-decorator]
+def by_reference(typing_context: Any, state: Any) -> Any:
     """The given NamedTuple as its address, valid until the calling kernel returns. Its fields are read as before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -82,14 +95,14 @@ LIST_HEADS = 4  # of each store, at slots base, base + 1, ...
 
 
 @kernel
-def list_clear(st: Any, head: Any) -> None:
+def list_clear(st: State, head: Slot) -> None:
     """Make `head` an empty list; on a node: in no list."""
     st.node[head].prev = head
     st.node[head].next = head
 
 
 @kernel
-def list_insert(st: Any, i: Any, before: Any) -> None:
+def list_insert(st: State, i: Slot, before: Slot) -> None:
     """Put node i, which is in no list, right before the member (or head) `before`."""
     last = st.node[before].prev
     st.node[i].prev = last
@@ -99,7 +112,7 @@ def list_insert(st: Any, i: Any, before: Any) -> None:
 
 
 @kernel
-def list_remove(st: Any, i: Any) -> None:
+def list_remove(st: State, i: Slot) -> None:
     """Take node i out of its list, if it is in one."""
     before = st.node[i].prev
     after = st.node[i].next
@@ -110,6 +123,6 @@ def list_remove(st: Any, i: Any) -> None:
 
 
 @kernel
-def list_head(st: Any, s: Any, number: int) -> Any:
+def list_head(st: State, s: Int, number: int) -> Slot:
     """The head of list `number` of store s."""
     return st.store[s].heads + np.uint32(number)

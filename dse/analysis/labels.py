@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from simcore import Metric
 
 INACTIVE = "-"
-LONG, ABBREVIATED = 7, 5
+LONG, ABBREVIATED = 7, 4
 """A word longer than the first shrinks to the second many characters when a table has to."""
 _UPPER = {"ttft", "tpot", "itl", "e2e", "hbm", "dram", "cxl", "kv", "nvme", "slo", "rps", "gpu", "qps", "usd"}
 _UNIT_WORDS = {"usd", "bytes", "j"}
@@ -143,7 +143,7 @@ def exact_text(value: Any, unit: str | None) -> str:
 
 
 def abbreviate(texts: Sequence[str]) -> list[str]:
-    """Shorter forms of a column's words, distinct where the words are: "fp8_e4m3" -> "fp8", "exclusive" -> "exclu"."""
+    """Shorter forms of a column's words, distinct where the words are: "fp8_e4m3" -> "fp8", "exclusive" -> "excl"."""
     long = [t for t in dict.fromkeys(texts) if len(t) > LONG]
     for shorts in ([t.split("_")[0][:ABBREVIATED] for t in long], [t[:ABBREVIATED] for t in long]):
         short = dict(zip(long, shorts, strict=True))

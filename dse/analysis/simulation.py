@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.analysis.labels import INACTIVE, metric_label, word
-from dse.analysis.table import Column, render
-from dse.analysis.values import listing, percent, scale_for, wrapped
+from dse.analysis.table import Column, render, table_width
+from dse.analysis.values import Scale, listing, percent, scale_for, wrapped
 from simcore import find_metric
 from simcore.units import GIB, format_value
 
@@ -111,11 +111,10 @@ def regime(run: Simulated) -> str:
             return f"What is reused fits {listing(names)}: {_found(found, ceiling)}.{rest}"
     last = run.outcome.tiers[-1]
     lost = (last.bytes_out + last.refused_bytes) / max(last.bytes_in + last.refused_bytes, 1)
-    if lost < REACHED:
-        why = f"{names[-1]} lost next to nothing, so the rest is prefixes held by another replica or not yet computed."
-    else:
-        why = f"{names[-1]} lost {percent(lost)} % of what came to it."
-    return f"Not all that is reused is found: {_found(found, ceiling)}; {why}"
+    text = (
+        f"Not all that is reused is found: {_found(found, ceiling)}. {names[-1]} lost {percent(lost)} % of what came "
+    )
+    return f"{text}to it; prefixes held by another replica or not yet computed are not found either."
 
 
 def _found(found: float, ceiling: float) -> str:
@@ -149,21 +148,29 @@ def pairs_line(label: str, names: Sequence[str], values: Values, width: int) -> 
 
 def member_table(runs: Sequence[Simulated], combined: Values, how: str, width: int) -> list[str]:
     """Every metric by member, and combined over the scenario set; members that do not fit go into a further table."""
-    names = [n for n in SUMMARY if combined.get(find_metric(n).key) is not None]
-    metrics = [find_metric(n) for n in names]
-    columns = [_metric_column(r.name, r.metrics, metrics) for r in runs] + [_metric_column(how, combined, metrics)]
-    label = Column("", "", tuple(metric_label(m) for m in metrics), "left")
+    metrics = [m for m in map(find_metric, SUMMARY) if combined.get(m.key) is not None]
+    rows = [*(r.metrics for r in runs), combined]
+    scales = [scale_for(m.unit, [values.get(m.key) for values in rows]) for m in metrics]
+    labels = tuple(f"{metric_label(m)} {scale.label}".strip() for m, scale in zip(metrics, scales, strict=True))
+    heads = {r.name.partition("=")[0] for r in runs}
+    group = heads.pop() if len(heads) == 1 and all("=" in r.name for r in runs) else ""
+    names = [(r.name.partition("=")[2] if group else r.name, group) for r in runs]
+    columns = []
+    for (name, shared), values in zip([*names, (how, "")], rows, strict=True):
+        cells = tuple(_cell(m, values.get(m.key), scale) for m, scale in zip(metrics, scales, strict=True))
+        columns.append(Column("" if shared else name, name if shared else "", cells, group=shared))
     lines: list[str] = []
+    label = Column("", "", labels, "left")
     while columns:
         taken = [columns.pop(0)]
-        while columns and 3 + label.width + sum(c.width + 2 for c in (*taken, columns[0])) <= width:
+        while columns and table_width([label, *taken, columns[0]]) <= width:
             taken.append(columns.pop(0))
         lines += [*render([label, *taken]), ""]
     return lines[:-1]
 
 
-def _metric_column(name: str, values: Values, metrics: Sequence[Any]) -> Column:
-    return Column(name, "", tuple(format_value(values.get(m.key), m.unit) for m in metrics))
+def _cell(metric: Any, value: float | None, scale: Scale) -> str:
+    return ("yes" if value else "no") if metric.unit == "bool" else scale.number(value)
 
 
 def definitions(values: Values, width: int) -> list[str]:

@@ -45,20 +45,29 @@ class Run:
     """What the text says about the run besides its trials.
 
     Args:
-        name: the study's name, as a user would type it.
+        name: the study's name.
+        folder: of the study.
         elapsed_s: wall-clock time of this search; None when the study is only looked at.
         statements: what the simulator says about its own accuracy here.
         report: path of report.html, if it was written.
         record: the command that opens the record in MLflow, if there is one.
         again: the command that continues the study, without `--trials` and `--resume`.
+        wanted: designs asked for, if some are still missing.
     """
 
     name: str
+    folder: str
     elapsed_s: float | None = None
     statements: tuple[str, ...] = ()
     report: str | None = None
     record: str | None = None
     again: str = ""
+    wanted: int | None = None
+
+    @property
+    def typed(self) -> str:
+        """How a user names the study in a command: by its name where that is enough, quoted for the shell."""
+        return shlex.quote(self.name if self.folder == f"studies/{self.name}" else self.folder)
 
 
 def header(space: Space, trials: Sequence[Trial], run: Run, status: int = 0) -> str:
@@ -68,7 +77,8 @@ def header(space: Space, trials: Sequence[Trial], run: Run, status: int = 0) -> 
     spent = f" in {duration(run.elapsed_s)}" if run.elapsed_s is not None else ""
     counts = f"{feasible} feasible, {len(trials) - feasible - failed} infeasible, {failed} failed"
     ending = f"   (exit {status})" if status else ""
-    return f"{run.name}   {len(trials)} design{'s' if len(trials) != 1 else ''}{spent}   {counts}{ending}"
+    of = f" of {run.wanted}" if run.wanted is not None else ""
+    return f"{run.name}   {len(trials)}{of} design{'s' if len(trials) != 1 or of else ''}{spent}   {counts}{ending}"
 
 
 def compared(front: Front) -> str:
@@ -138,7 +148,7 @@ def fronts_text(fronts: Sequence[Front], run: Run, *, width: int = FULL_WIDTH) -
 
 def _under_the_table(front: Front, rows: Sequence[Trial], run: Run) -> list[str]:
     more = len(front.designs) - len(rows)
-    left = f" ... {more} more: dse front {shlex.quote(run.name)} --all" if more else ""
+    left = f" ... {more} more: dse front {run.typed} --all" if more else ""
     if front.knee is None:
         return [left] if left else []
     right = f"* knee: most {metric_label(front.objectives[0])} gained per {front.cost.unit}"
@@ -149,12 +159,12 @@ def _under_the_table(front: Front, rows: Sequence[Trial], run: Run) -> list[str]
 
 def commands(front: Front, run: Run, width: int) -> list[str]:
     """Commands worth typing now, each copyable as it stands, with what it answers."""
-    name, focus = shlex.quote(run.name), front.knee or front.designs[0]
+    name, focus = run.typed, front.knee or front.designs[0]
     pairs = []
     if front.knee is not None:
         pairs.append((f"dse front {name} --knee", f"why {focus.number}, and the steps up and down"))
     pairs.append((f'dse front {name} --where "{_condition(front, focus)}"', ""))
-    pairs.append((f"dse simulate {shlex.quote(f'studies/{run.name}/designs/{focus.number:03d}.yaml')} --explain", ""))
+    pairs.append((f"dse simulate {shlex.quote(f'{run.folder}/designs/{focus.number:03d}.yaml')} --explain", ""))
     if run.again:
         pairs.append((f"{run.again} --trials {2 * len(front.trials)} --resume", ""))
     if run.report:

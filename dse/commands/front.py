@@ -36,7 +36,8 @@ def run(name: str, every: bool, knee: bool, where: str | None, output: Output) -
         raise InputError("does not go with --all or --where", path="--knee", hint="run it alone")
     study = load_study(name)
     if not study.trials:
-        raise InputError("has no designs yet", file=str(study.folder), hint=f"continue: {continuing(study)} --resume")
+        hint = f"continue: {continuing(study)} --resume" if continuing(study) else None
+        raise InputError("has no designs yet", file=str(study.folder), hint=hint)
     if where is not None:
         return _where(study, where, every, output)
     if knee and exit_status(study) == 0:
@@ -54,7 +55,17 @@ def run(name: str, every: bool, knee: bool, where: str | None, output: Output) -
 def _facts(study: Study, trust: tuple[str, ...] = ()) -> Run:
     page = study.folder / "report.html"
     tracked = "dse ui" if read_state(study.folder) is not None else None
-    return Run(study.name, None, trust, str(page) if page.exists() else None, tracked, continuing(study))
+    total = study.settings.trials
+    missing = len(study.trials) < total and len(study.trials) != study.space.size()
+    return Run(
+        study.name,
+        str(study.folder),
+        statements=trust,
+        report=str(page) if page.exists() else None,
+        record=tracked,
+        again=continuing(study),
+        wanted=total if missing else None,
+    )
 
 
 def _where(study: Study, text: str, every: bool, output: Output) -> int:

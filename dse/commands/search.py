@@ -53,7 +53,7 @@ class Request:
 
 
 def run(request: Request, output: Output) -> int:
-    """Search, write the report, close the record, print the front."""
+    """Search, write the report, print the front, close the record (which may take a while, so it comes last)."""
     space = load_space(request.space, request.assignments)
     folder = study_folder(request.study or space.name)
     tracker = NullTracker() if request.tracking_uri == UNTRACKED else MlflowTracker(request.tracking_uri)
@@ -85,12 +85,13 @@ def run(request: Request, output: Output) -> int:
     spent = time.monotonic() - began
     trust = accuracy(study)
     page = write_page(study, trust)
+    record = None if isinstance(tracker, NullTracker) else _ui_command(request)
+    facts = Run(study.name, str(study.folder), spent, trust, str(page), record, request.again)
+    status = _answer(study, facts, total, output)
     tracker.finish(study)
     if tracker.not_recorded:
         output.note(tracker.not_recorded)
-    tracked = None if isinstance(tracker, NullTracker) else _ui_command(request)
-    facts = Run(study.name, spent, trust, str(page), tracked, request.again)
-    return _answer(study, facts, total, output)
+    return status
 
 
 def _answer(study: Study, facts: Run, total: int, output: Output) -> int:
@@ -103,9 +104,9 @@ def _answer(study: Study, facts: Run, total: int, output: Output) -> int:
 
 def interrupted_text(study: Study, facts: Run, total: int) -> str:
     """What is stored, and how to go on."""
-    lines = [f"Stopped after {len(study.trials)} of {total} designs; all stored. Continue: {facts.again} --resume"]
+    lines = [f"Stopped after {len(study.trials)} of {total} designs; all stored.", f"Continue: {facts.again} --resume"]
     if any(t.feasible for t in study.trials):
-        lines.append(f"The front so far: dse front {shlex.quote(study.name)}")
+        lines.append(f"The front so far: dse front {facts.typed}")
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from dse.analysis.values import wrapped
 from dse.analysis.view import Front
 from dse.commands.output import Output, highlighted
 from dse.front import front_members
+from dse.storage.folder import STUDIES
 from simcore.errors import SimcoreError
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def accuracy(study: Study) -> tuple[str, ...]:
 
 
 def continuing(study: Study) -> str:
-    """The command that goes on with a study, known from its folder alone."""
+    """The command that goes on with a study, known from its folder alone; empty for one that is not in studies/."""
+    if study.folder != STUDIES / study.name:
+        return ""
     name = "" if study.name == study.space.name else f" --study {shlex.quote(study.name)}"
     return f"dse search {shlex.quote(str(study.folder / 'space.yaml'))}{name}"
 

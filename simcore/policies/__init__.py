@@ -1,7 +1,7 @@
 """Eviction policies: one file each, found by file name. The engine owns residency, pins and bytes; a policy owns order.
 
-A policy module defines jitted verbs (`simcore.kernel.kernel`) over `st`, the state of the engine, `s`, the number of a store, and
-`i`, the slot of a resident object in that store (never 0):
+A policy module defines jitted verbs (`simcore.kernel.kernel`) over `st`, the state of the engine, `s`, the number of a store,
+and `i`, the slot of a resident object in that store (never 0):
 
     init(st, s)               once, before anything else; the store is empty
     on_hit(st, s, i)          a request refers to a resident object; it may be pinned
@@ -14,6 +14,8 @@ A policy module defines jitted verbs (`simcore.kernel.kernel`) over `st`, the st
     on_pin(st, s, i)          the first pin: a running sequence needs it. Left out: on_evict, the object leaves the order
     on_release(st, s, i)      the last pin is gone. Left out: on_insert, the object enters the order as the newest
 
+An object that enters pinned is inserted, then pinned; of a policy that leaves out on_pin and on_release neither verb is called.
+
 and data:
 
     FIELDS = (("visited", np.uint8), ...)     per-object fields of its own, read as st.node[i].visited
@@ -23,6 +25,6 @@ and data:
     NEEDS = frozenset()                       what it must know beyond the verbs' arguments; an engine without it refuses
 
 Every engine gives: st.node[i].prev, .next (for the lists of `simcore.kernel`), .obj, .pins (0 where nothing pins), and
-st.store[s].heads (LIST_HEADS list heads), .cap, .count. FIELDS of a slot are left over from its last object: on_insert sets them;
-STORE_FIELDS and those of list heads start at 0. The docstring names the paper and states every deviation.
+st.store[s].heads (LIST_HEADS list heads), .cap, .count. FIELDS of a slot are left over from its last object: on_insert sets
+them; STORE_FIELDS, and FIELDS of list heads, start at 0. The docstring names the paper and states every deviation.
 """

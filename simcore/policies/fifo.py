@@ -7,11 +7,9 @@ twice, and a choice costs amortised O(1). Without pins it is textbook FIFO.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel, list_clear, list_head, list_insert, list_remove
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove
 
 FIELDS = (("parked", np.uint8),)
 NEEDS: frozenset[str] = frozenset()
@@ -22,23 +20,23 @@ OVERDUE = 1
 
 
 @kernel
-def init(st: Any, s: Any) -> None:
+def init(st: State, s: Int) -> None:
     list_clear(st, list_head(st, s, QUEUE))
     list_clear(st, list_head(st, s, OVERDUE))
 
 
 @kernel
-def on_hit(st: Any, s: Any, i: Any) -> None:
+def on_hit(st: State, s: Int, i: Slot) -> None:
     pass
 
 
 @kernel
-def on_miss(st: Any, s: Any, obj: Any) -> None:
+def on_miss(st: State, s: Int, obj: Int) -> None:
     pass
 
 
 @kernel
-def choose_victim(st: Any, s: Any) -> Any:
+def choose_victim(st: State, s: Int) -> Slot:
     overdue = list_head(st, s, OVERDUE)
     queue = list_head(st, s, QUEUE)
     while True:
@@ -52,24 +50,24 @@ def choose_victim(st: Any, s: Any) -> Any:
 
 
 @kernel
-def on_insert(st: Any, s: Any, i: Any) -> None:
+def on_insert(st: State, s: Int, i: Slot) -> None:
     st.node[i].parked = 0
     st.node[i].parked = 0
     list_insert(st, i, list_head(st, s, QUEUE))
 
 
 @kernel
-def on_evict(st: Any, s: Any, i: Any) -> None:
+def on_evict(st: State, s: Int, i: Slot) -> None:
     list_remove(st, i)
 
 
 @kernel
-def on_pin(st: Any, s: Any, i: Any) -> None:
+def on_pin(st: State, s: Int, i: Slot) -> None:
     pass
 
 
 @kernel
-def on_release(st: Any, s: Any, i: Any) -> None:
+def on_release(st: State, s: Int, i: Slot) -> None:
     if st.node[i].parked:
         st.node[i].parked = 0
         list_insert(st, i, list_head(st, s, OVERDUE))

@@ -7,9 +7,7 @@ the tail the first to go. Without pins it is textbook LRU.
 
 from __future__ import annotations
 
-from typing import Any
-
-from simcore.kernel import kernel, list_clear, list_head, list_insert, list_remove
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove
 
 FIELDS = ()
 NEEDS: frozenset[str] = frozenset()
@@ -17,32 +15,32 @@ INSERTION_ORDER_WITHOUT_HITS = True
 
 
 @kernel
-def init(st: Any, s: Any) -> None:
+def init(st: State, s: Int) -> None:
     list_clear(st, list_head(st, s, 0))
 
 
 @kernel
-def on_hit(st: Any, s: Any, i: Any) -> None:
+def on_hit(st: State, s: Int, i: Slot) -> None:
     if st.node[i].pins == 0:
         list_remove(st, i)
         list_insert(st, i, list_head(st, s, 0))
 
 
 @kernel
-def on_miss(st: Any, s: Any, obj: Any) -> None:
+def on_miss(st: State, s: Int, obj: Int) -> None:
     pass
 
 
 @kernel
-def choose_victim(st: Any, s: Any) -> Any:
+def choose_victim(st: State, s: Int) -> Slot:
     return st.node[list_head(st, s, 0)].next
 
 
 @kernel
-def on_insert(st: Any, s: Any, i: Any) -> None:
+def on_insert(st: State, s: Int, i: Slot) -> None:
     list_insert(st, i, list_head(st, s, 0))
 
 
 @kernel
-def on_evict(st: Any, s: Any, i: Any) -> None:
+def on_evict(st: State, s: Int, i: Slot) -> None:
     list_remove(st, i)

@@ -11,11 +11,9 @@ pinned.) Without pins it is the algorithm of the paper.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel, list_clear, list_head, list_insert, list_remove
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove
 
 FIELDS = (("visited", np.uint8), ("parked", np.uint8))
 STORE_FIELDS = (("hand", np.uint32),)
@@ -24,24 +22,24 @@ INSERTION_ORDER_WITHOUT_HITS = True
 
 
 @kernel
-def init(st: Any, s: Any) -> None:
+def init(st: State, s: Int) -> None:
     queue = list_head(st, s, 0)
     list_clear(st, queue)
     st.store[s].hand = queue
 
 
 @kernel
-def on_hit(st: Any, s: Any, i: Any) -> None:
+def on_hit(st: State, s: Int, i: Slot) -> None:
     st.node[i].visited = 1
 
 
 @kernel
-def on_miss(st: Any, s: Any, obj: Any) -> None:
+def on_miss(st: State, s: Int, obj: Int) -> None:
     pass
 
 
 @kernel
-def choose_victim(st: Any, s: Any) -> Any:
+def choose_victim(st: State, s: Int) -> Slot:
     queue = list_head(st, s, 0)
     i = st.store[s].hand
     while True:
@@ -60,26 +58,26 @@ def choose_victim(st: Any, s: Any) -> Any:
 
 
 @kernel
-def on_insert(st: Any, s: Any, i: Any) -> None:
+def on_insert(st: State, s: Int, i: Slot) -> None:
     st.node[i].visited = 0
     st.node[i].parked = 0
     list_insert(st, i, list_head(st, s, 0))
 
 
 @kernel
-def on_evict(st: Any, s: Any, i: Any) -> None:
+def on_evict(st: State, s: Int, i: Slot) -> None:
     if st.store[s].hand == i:
         st.store[s].hand = st.node[i].next
     list_remove(st, i)
 
 
 @kernel
-def on_pin(st: Any, s: Any, i: Any) -> None:
+def on_pin(st: State, s: Int, i: Slot) -> None:
     pass
 
 
 @kernel
-def on_release(st: Any, s: Any, i: Any) -> None:
+def on_release(st: State, s: Int, i: Slot) -> None:
     if st.node[i].parked:
         st.node[i].parked = 0
         list_insert(st, i, st.store[s].hand)

@@ -1,8 +1,8 @@
 """Machine code of an engine's entry, kept on disk between processes.
 
-An entry lives in a folder of its own, named like its package: its source, Numba's files, and a manifest of their checksums. A folder
-is built aside and renamed into place, so nobody ever reads half of one and any number of processes may start cold at once. A
-damaged folder is replaced. Where nothing can be written there is no cached entry; none of this is ever an error.
+An entry lives in a folder of its own, named like its package: its source, Numba's files, and a manifest of their checksums. A
+folder is built aside and renamed into place, so nobody ever reads half of one and any number of processes may start cold at
+once. A damaged folder is replaced. Where nothing can be written there is no cached entry; none of this is ever an error.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
+
+from simcore.kernel import entry
 
 _MANIFEST = "manifest.json"
 _KEPT = 32  # folders of engines that edits of a source left behind
@@ -42,11 +45,18 @@ def cached_entry(package: str, text: str, signature: Any) -> Entry | None:
                 building = Path(aside, package)
                 building.mkdir()
                 (building / "run.py").write_text(text, encoding="utf-8")
-                entry = _compiled(package, building, signature)
+                run = _compiled(package, building, signature)
                 with suppress(OSError):
                     _publish(building, root / package, text)
-                return entry
+                return run
     return None
+
+
+def uncached_entry(package: str, text: str, signature: Any) -> Entry:
+    """The same, compiled for this process only."""
+    module = ModuleType(f"{package}.run")
+    exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)
+    return _for_signature(entry(module.run, cache=False), signature)
 
 
 def _roots() -> list[Path]:
@@ -69,11 +79,17 @@ def _compiled(package: str, folder: Path, signature: Any) -> Entry:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    spec.loader.exec_module(module)
     with _numba_files_beside_source():
-        spec.loader.exec_module(module)
-    module.run.compile((signature,))
-    entry: Entry = module.run
-    return entry
+        run = entry(module.run, cache=True)
+    return _for_signature(run, signature)
+
+
+def _for_signature(run: Any, signature: Any) -> Entry:
+    run.compile((signature,))
+    run.disable_compile()  # an argument of another type would be a mistake of ours, not a reason to compile again
+    compiled: Entry = run
+    return compiled
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Loading the compiled engine of a set of eviction policies.
 
-The kernels import their policy verbs from a module `order`, which is generated: one branch a policy. They are loaded afresh for each
-set of policies, under a package name that contains a hash of every source that goes in, so an edit anywhere makes another name and
-no stale machine code is ever run. Only the entry is cached on disk (`simcore.serving.cache`).
+The kernels import their policy verbs from a module `order`, which is generated: one branch a policy. They are loaded afresh for
+each set of policies, under a package name that contains a hash of every source that goes in, so an edit anywhere makes another
+name and no stale machine code is ever run. Only the entry is cached on disk (`simcore.serving.cache`).
 """
 
 from __future__ import annotations
@@ -16,23 +16,31 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import llvmlite
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba
 import numpy as np
-from llvmlite.binding import get_host_cpu_name
 
 from simcore import kernel as kernel_module
 from simcore.errors import InputError
 from simcore.kernel import OPTIONS
 from simcore.plugins import find
 from simcore.serving import state
-from simcore.serving.cache import cached_entry
+from simcore.serving.cache import cached_entry, uncached_entry
 
 FAMILY = "simcore.policies"
 VERBS = ("init", "on_hit", "on_miss", "choose_victim", "on_insert", "on_evict")
 PROVIDED: frozenset[str] = frozenset()  # what this engine can tell a policy beyond the verbs' arguments
 _DEFAULTS = {"on_pin": "on_evict", "on_release": "on_insert"}
-_ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj"}
+_ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj: Int"}  # of others: the slot
+_ENTRY = '''"""Serving engine for the eviction policies {names}."""
+
+from simcore.kernel import by_reference
+from {package}.loop import loop
+
+
+def run(st):
+    return loop(by_reference(st))
+'''
 
 Run = Callable[[state.State], int]
 _loaded: dict[tuple[str, ...], Run] = {}
@@ -51,6 +59,13 @@ def policy_module(name: str) -> ModuleType:
     return module
 
 
+def covering(names: Iterable[str]) -> tuple[str, ...]:
+    """The policies, sorted, of the smallest engine loaded so far that knows all of `names`; without one, `names` themselves."""
+    wanted = set(names)
+    loaded = [known for known in _loaded if wanted <= set(known)]
+    return min(loaded, key=len, default=tuple(sorted(wanted)))
+
+
 def engine(names: Sequence[str], example: state.State) -> Run:
     """The event loop for stores whose policies are among `names` (sorted, distinct; `store.policy` is the index), compiled for
     states of the types of `example`."""
@@ -63,22 +78,22 @@ def engine(names: Sequence[str], example: state.State) -> Run:
 def order_source(names: Sequence[str]) -> str:
     """The text of the `order` module for a set of policies: each verb, switched by the policy number of the store."""
     modules = {name: policy_module(name) for name in names}
-    lines = [f'"""The verbs of each store\'s eviction policy: {", ".join(names)}."""', "", "from typing import Any", ""]
+    lines = [f'"""The verbs of each store\'s eviction policy: {", ".join(names)}."""', ""]
     lines += [f"import {module.__name__} as {name}" for name, module in modules.items()]
-    lines += ["from simcore.kernel import kernel", ""]
+    lines += ["from simcore.kernel import Int, Slot, State, kernel", ""]
     for verb in (*VERBS, *_DEFAULTS, "on_insert_pinned"):
-        arguments = _ARGUMENTS.get(verb, ", i")
-        typed = "".join(f", {a}: Any" for a in arguments.split(", ")[1:])
-        lines += ["", "@kernel", f"def {verb}(st: Any, s: Any{typed}) -> Any:"]
+        typed = _ARGUMENTS.get(verb, ", i: Slot")
+        passed = typed.partition(":")[0]
+        chooses = verb == "choose_victim"
+        lines += ["", "@kernel", f"def {verb}(st: State, s: Int{typed}) -> {'Slot' if chooses else 'None'}:"]
         for number, (name, module) in enumerate(modules.items()):
-            calls = [f"{name}.{target}(st, s{arguments})" for target in _targets(module, verb)]
-            result = "return " if verb == "choose_victim" else ""
+            calls = [f"{name}.{target}(st, s{passed})" for target in _targets(module, verb)]
             last = number == len(modules) - 1
             test = "    else:" if last else f"    {'el' if number else ''}if st.store[s].policy == {number}:"
             if len(modules) > 1:
                 lines.append(test)
             indent = "        " if len(modules) > 1 else "    "
-            lines += [f"{indent}{result}{call}" for call in calls or ["pass"]]
+            lines += [f"{indent}{'return ' if chooses else ''}{call}" for call in calls or ["pass"]]
         lines.append("")
     return "\n".join(lines)
 
@@ -100,11 +115,9 @@ def _load(names: tuple[str, ...], example: state.State) -> Run:
     loop = _kernels(package, order)
     if numba.config.DISABLE_JIT:
         return loop
-    text = (
-        f'"""Serving engine for {", ".join(names)}."""\n\nfrom simcore.kernel import by_reference, entry\nfrom {package}.loop import loop\n\n\n'
-        "@entry\ndef run(st):\n    return loop(by_reference(st))\n"
-    )
-    return cached_entry(package, text, numba.typeof(example)) or loop
+    text = _ENTRY.format(names=", ".join(names), package=package)
+    signature = numba.typeof(example)
+    return cached_entry(package, text, signature) or uncached_entry(package, text, signature)
 
 
 def _kernels(package: str, order: str) -> Run:
@@ -126,7 +139,8 @@ def _digest(order: str, policies: Iterable[ModuleType]) -> str:
     for module in policies:
         sources |= _jitted_sources(module)
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
-    about = (sys.version, numba.__version__, llvmlite.__version__, np.__version__, get_host_cpu_name(), settings, OPTIONS, order)
+    processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    about = (sys.version, numba.__version__, np.__version__, processor, settings, OPTIONS, order)
     digest = hashlib.sha256(repr(about).encode())
     for path in sorted(sources):
         digest.update(path.read_bytes())
@@ -139,9 +153,10 @@ def _jitted_sources(module: ModuleType) -> set[Path]:
     names: list[dict[str, Any]] = [vars(module)]
     while names:
         for value in names.pop().values():
-            function = getattr(value, "py_func", None)
-            path = Path(function.__code__.co_filename) if function is not None else None
-            if path is not None and path not in found:
+            if not hasattr(value, "py_func"):
+                continue
+            path = Path(value.py_func.__code__.co_filename)
+            if path not in found:
                 found.add(path)
-                names.append(function.__globals__)
+                names.append(value.py_func.__globals__)
     return found

@@ -79,7 +79,7 @@ def _trace_arrays(trace: Trace, unit_tokens: int, partial_block: bool, output: b
     job["chained"] = trace.after >= 0
     return TraceArrays(
         job=job,
-        blocks=view.ids,
+        blocks=np.array(view.ids),
         n_ids=max(view.n_ids, 1),
         wave_start=wave_start,
         longest_prompt=int(view.prompt_units.max()),
@@ -173,7 +173,7 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -
     par.pair = setup.costs.pair_s * PICOSECONDS
     par.leap = leap
     par.quiet_eviction = all(t.placement == "inclusive" and not t.shared for t in setup.tiers)
-    # Alone, a request takes a step for each budget of prompt and each token of output; twice for start and end, 20 for preemption.
+    # Alone, a request takes a step for each budget of prompt and each token of output; the rest is room for preemption.
     par.max_events = 1_000_000 + 40 * (2 * trace.n + arrays.prompt_tokens // par.budget + arrays.output_tokens)
     _refuse_overflow(setup, arrays)
     return par

@@ -16,9 +16,9 @@ from simcore.serving.state import PICOSECONDS, REJECTED, State
 class StoreFlow:
     """Blocks of one tier (name "hbm", or the tier's), summed over its stores.
 
-    A request asks each tier, top to bottom, for the prompt blocks that the tiers above did not have: lookups = hits + misses. First
-    admissions only; what was asked again after a preemption is in `readmission_*`. Hits below HBM count blocks loaded; blocks
-    found but not loaded (load rule) are misses.
+    A request asks each tier, top to bottom, for the prompt blocks that the tiers above did not give: lookups = hits + misses.
+    First admissions only; what was asked again after a preemption is in `readmission_*`. Hits below HBM count blocks loaded;
+    blocks found but not loaded (load rule) are misses.
 
     In: `in_computed` by prefill, or at the end of a request by its output (HBM only); `in_loaded` from a tier below (HBM only);
     `in_demoted` evicted above (exclusive); `in_written` copied when completed (inclusive).
@@ -63,7 +63,8 @@ class ServingResult:
 
     Attributes:
         arrival_s: f8 (n,), when it arrived (chained and closed-loop requests: as it came about).
-        first_token_s, finish_s: f8 (n,), when its client had the first and the last token (`request_s` included); NaN if rejected.
+        first_token_s, finish_s: f8 (n,), when its client had the first and the last token, `request_s` after the engine; NaN if
+            rejected.
         replica: i8 (n,), -1 if rejected.
         rejected: bool (n,), prompt and output can never fit into the pool.
         hit_tokens: i8 (n, 1+T), prompt tokens found at first admission, by tier (column 0 is HBM); loaded, if below HBM.

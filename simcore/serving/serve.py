@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from simcore.errors import InputError, InternalError
+from simcore.roofline.step_time import StepCosts
 from simcore.serving import laws
-from simcore.serving.engine import engine, policy_module
+from simcore.serving.engine import covering, engine, policy_module
 from simcore.serving.lower import lower, scratch
 from simcore.serving.result import ServingResult, collect
 from simcore.serving.setup import ServingSetup
@@ -19,20 +24,36 @@ def serve(trace: Trace, setup: ServingSetup, leap: bool = True) -> ServingResult
         leap: advance decode steps between events at once. Without it each is taken by itself, to the same result.
 
     Raises:
-        InputError: the setup is not valid, a policy is unknown or needs what this engine lacks, the trace does not have blocks of
-            `unit_tokens`, or the run leaves the span of the clock (26 days).
+        InputError: the setup is not valid, a policy is unknown or needs what this engine lacks, the trace does not have blocks
+            of `unit_tokens`, or the run leaves the span of the clock (26 days).
         InternalError: the engine broke one of its own laws.
     """
     setup.validate()
-    names = sorted({setup.hbm_policy, *(tier.policy for tier in setup.tiers)})
-    policies = [(name, policy_module(name)) for name in names]
-    st = lower(trace, setup, policies, leap=leap)
+    names = covering({setup.hbm_policy, *(tier.policy for tier in setup.tiers)})
+    st = lower(trace, setup, [(name, policy_module(name)) for name in names], leap=leap)
     try:
         _raise_fault(int(engine(names, st)(st)), st)
         laws.check(st)
         return collect(setup, st)
     finally:
         scratch.give(st.slot)
+
+
+def prepare(policies: Iterable[str]) -> None:
+    """Load (at worst compile) one engine for all these eviction policies; runs whose policies are among them will use it.
+
+    An engine is compiled once for each set of policies, so a process that will meet many sets starts with their union.
+
+    Raises:
+        InputError: as `policy_module`.
+    """
+    names = covering(policies)
+    trace = Trace.of([0.0], [1], [1], [[0]], 1)
+    costs = StepCosts(np.ones(2), 0.0, 0.0, 0.0, 0.0)
+    setup = ServingSetup(
+        pool_pages=1, page_tokens=1, unit_tokens=1, hbm_policy=names[0], costs=costs, max_num_seqs=1, max_num_batched_tokens=1
+    )
+    engine(names, lower(trace, setup, [(name, policy_module(name)) for name in names], leap=True))
 
 
 def _raise_fault(fault: int, st: State) -> None:

@@ -1,4 +1,4 @@
-"""What one serving run is told: replicas, their pools, the tiers below, costs and rules. Plain numbers, no model, no hardware."""
+"""What one serving run is told: replicas, pools, the tiers below, costs and rules. Plain numbers, no model, no hardware."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class ServingSetup:
         """Raises:
         InputError: a field is out of its range, or two contradict each other; `path` names it.
         """
-        counts = ("replicas", "pool_pages", "page_tokens", "unit_tokens", "max_num_seqs", "max_num_batched_tokens", "concurrency")
-        _at_least(1, self, counts)
+        _at_least(1, self, ("replicas", "pool_pages", "page_tokens", "unit_tokens", "concurrency"))
+        _at_least(1, self, ("max_num_seqs", "max_num_batched_tokens"))
         _at_least(0, self, ("min_load_tokens", "max_waiting"))
         links = ("host_link_read_s_per_block", "host_link_write_s_per_block", "host_link_latency_s")
         _seconds(self, (*links, "write_backlog_s"))
@@ -119,8 +119,9 @@ class ServingSetup:
             rule = f"must be a multiple of page_tokens ({self.page_tokens})"
             raise InputError(rule, path="unit_tokens", value=self.unit_tokens)
         if self.max_num_seqs > self.max_num_batched_tokens:
-            rule = f"must not exceed max_num_batched_tokens ({self.max_num_batched_tokens}): each decoding sequence takes a token"
-            raise InputError(rule, path="max_num_seqs", value=self.max_num_seqs)
+            rule = f"must not exceed max_num_batched_tokens ({self.max_num_batched_tokens})"
+            hint = "each decoding sequence takes a token of the step"
+            raise InputError(rule, path="max_num_seqs", value=self.max_num_seqs, hint=hint)
         names = [tier.name for tier in self.tiers]
         for number, tier in enumerate(self.tiers):
             if tier.name in ("hbm", "host", *names[:number]):

@@ -65,11 +65,12 @@ LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a
 HEAP = np.dtype(_fields("key value", _I8))
 PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
 FOUND = np.dtype(_fields("hits leading resident idle ready", _I8))  # scratch: what a look-up found
-_STORE = (
-    [("map", _U8), ("heads", _U4), ("free", _U4), ("fresh", _U4), ("policy", _U4)]
-    + _fields("cap count idle lookups hits readmission_lookups readmission_hits", _I8)
-    + _fields("in_computed in_loaded in_demoted in_written out_evicted out_promoted out_dropped writes_refused", _I8)
-)
+_STORE = [
+    ("map", _U8),
+    *_fields("heads free fresh policy", _U4),
+    *_fields("cap count idle lookups hits readmission_lookups readmission_hits", _I8),
+    *_fields("in_computed in_loaded in_demoted in_written out_evicted out_promoted out_dropped writes_refused", _I8),
+]
 _NODE = [("prev", _U4), ("next", _U4), ("obj", _U4), ("pins", _U4), ("ready", _I8)]
 
 

@@ -1,6 +1,6 @@
 """The text a user reads, whole: held against golden files, within its width, plain ASCII, the same when piped.
 
-After a change that is meant, `GOLDEN_REFRESH=1 pytest tests/dse/test_terminal.py` writes the golden files anew; read the diff.
+After a change that is meant, GOLDEN_REFRESH=1 makes these tests write the golden files anew; read the diff.
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ from tests.dse.toy_study import toy_study
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "terminal"
 RUN = Run(
     name="toy",
+    folder="studies/toy",
     elapsed_s=41.3,
-    statements=("TTFT +-18 %, TPOT +-8 %: calibrated.", "Prices are planning values of 2026-11 (dse presets), not quotes."),
+    statements=(
+        "TTFT +-18 %, TPOT +-8 %: calibrated.",
+        "Prices are planning values of 2026-11 (dse presets), not quotes.",
+    ),
     report="studies/toy/report.html",
     record="dse ui",
     again="dse search search_spaces/toy.yaml",

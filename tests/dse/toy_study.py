@@ -78,7 +78,6 @@ def figures(raw: Mapping[str, Any]) -> dict[str, float | None]:
         "utilisation": 0.08 * rate,
         "saturated": 0.0,
         "rejected_requests": 0.0,
-        "rejected_requests": 0.0,
         "hit_ratio": found,
         "hit_ceiling": CEILING,
         "hbm_bytes": 2 * GIB * (16 + hbm),

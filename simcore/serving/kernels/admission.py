@@ -1,13 +1,11 @@
-"""Admission of the request at the head of a queue: what of its prompt is found where, load or recompute, does it fit, take it."""
+"""Admission of the head of a queue: what of its prompt is found where, load or recompute, does it fit, take it."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import LOADING, NONE, PREFILL
+from simcore.kernel import Bool, Int, kernel
+from simcore.serving.state import LOADING, PREFILL, State
 
 from .heap import heap_push
 from .loading import load, worth_loading
@@ -18,7 +16,7 @@ from .stores import find, reference
 
 
 @kernel
-def look_up(st: Any, r: int, q: int) -> None:
+def look_up(st: State, r: Int, q: Int) -> None:
     """Fill st.plan with where the leading run of q's blocks is, and st.found with the run's length.
 
     With `recompute_last`, a run that covers all the tokens to compute ends one block earlier.
@@ -46,7 +44,7 @@ def look_up(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def count_resident(st: Any) -> None:
+def count_resident(st: State) -> None:
     """Of the run in st.plan: blocks in HBM before the first that is not, blocks in HBM, and those nobody pins."""
     found = st.found
     found.leading = 0
@@ -62,7 +60,7 @@ def count_resident(st: Any) -> None:
 
 
 @kernel
-def admit(st: Any, r: int) -> bool:
+def admit(st: State, r: Int) -> Bool:
     """Admit the head of the queue if its whole prompt fits; it is then current or loading. False: it is marked blocked."""
     par = st.par
     rep = st.replica[r]
@@ -79,7 +77,6 @@ def admit(st: Any, r: int) -> bool:
         rep.blocked = q
         return False
     queue_pop(st, r)
-    rep.blocked = NONE
     run_append(st, r, q)
     count_hits(st, r, q)
     take_blocks(st, r, q)
@@ -87,7 +84,7 @@ def admit(st: Any, r: int) -> bool:
 
 
 @kernel
-def take_blocks(st: Any, r: int, q: int) -> None:
+def take_blocks(st: State, r: Int, q: Int) -> None:
     """Pin the found blocks, loading those below HBM."""
     found = st.found
     req = st.request[q]
@@ -115,7 +112,7 @@ def take_blocks(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def count_hits(st: Any, r: int, q: int) -> None:
+def count_hits(st: State, r: Int, q: Int) -> None:
     """Each tier is asked for the blocks that the tiers above it did not have. First admissions are counted apart."""
     par = st.par
     req = st.request[q]

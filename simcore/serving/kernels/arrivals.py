@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import CLOSED, NEVER, NONE, OPEN, REJECTED, ROUND_ROBIN
+from simcore.kernel import Int, kernel
+from simcore.serving.state import CLOSED, NEVER, NONE, OPEN, REJECTED, ROUND_ROBIN, State
 
 from .decode import span, steps_to_reach
 from .heap import heap_pop, heap_push
@@ -16,12 +14,12 @@ from .queues import queue_append
 
 
 @kernel
-def chained_heap(st: Any) -> int:
+def chained_heap(st: State) -> Int:
     return 2 * st.par.replicas * st.par.max_seqs
 
 
 @kernel
-def next_arrival(st: Any) -> int:
+def next_arrival(st: State) -> Int:
     """Time of the next arrival, NEVER if none is due. A recorded one comes before a chained one of the same time."""
     stat = st.stat
     recorded = next_recorded(st)
@@ -31,7 +29,7 @@ def next_arrival(st: Any) -> int:
 
 
 @kernel
-def next_recorded(st: Any) -> int:
+def next_recorded(st: State) -> Int:
     """Time at which request `stat.next_request`, the first one neither arrived nor chained, is due."""
     par = st.par
     stat = st.stat
@@ -51,7 +49,7 @@ def next_recorded(st: Any) -> int:
 
 
 @kernel
-def take_arrival(st: Any) -> None:
+def take_arrival(st: State) -> None:
     """The request due now arrives."""
     stat = st.stat
     if next_recorded(st) <= stat.now:
@@ -65,7 +63,7 @@ def take_arrival(st: Any) -> None:
 
 
 @kernel
-def arrive(st: Any, q: int) -> None:
+def arrive(st: State, q: Int) -> None:
     """Request q is sent to a replica, unless its prompt and output could never fit into a pool."""
     req = st.request[q]
     req.arrival = st.stat.now
@@ -89,7 +87,7 @@ def arrive(st: Any, q: int) -> None:
 
 
 @kernel
-def cut_leap(st: Any, r: int) -> None:
+def cut_leap(st: State, r: Int) -> None:
     """End the leap of replica r at the first step boundary from now on, where the newcomer may be admitted."""
     rep = st.replica[r]
     steps = steps_to_reach(st, r, st.stat.now - rep.start)
@@ -99,13 +97,13 @@ def cut_leap(st: Any, r: int) -> None:
 
 
 @kernel
-def route(st: Any) -> int:
+def route(st: State) -> Int:
     stat = st.stat
     if st.par.router == ROUND_ROBIN:
         r = stat.routed % st.par.replicas
         stat.routed += 1
         return r
-    best = np.int64(0)
+    best: Int = np.int64(0)
     for r in range(1, st.par.replicas):
         if st.replica[r].queue_n + st.replica[r].run_n < st.replica[best].queue_n + st.replica[best].run_n:
             best = r
@@ -113,7 +111,7 @@ def route(st: Any) -> int:
 
 
 @kernel
-def trigger(st: Any, q: int) -> None:
+def trigger(st: State, q: Int) -> None:
     """Request q is over: the one chained to it will arrive. Its client sees the end `response` later than the engine."""
     follower = np.int64(st.job[q].follower)
     if st.par.arrivals != OPEN or follower == NONE:
@@ -127,7 +125,7 @@ def trigger(st: Any, q: int) -> None:
 
 
 @kernel
-def count_done(st: Any) -> None:
+def count_done(st: State) -> None:
     """One request fewer to wait for; a wave without any opens the next one."""
     stat = st.stat
     stat.wave_left -= 1

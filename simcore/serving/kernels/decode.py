@@ -1,23 +1,22 @@
 """Decode: pages for the next step, and the leap, which does many equal steps as one.
 
-Step j after the present one (j = 0, 1, ...) takes `base + kv * (context + decoding * j)`, and of the decoding sequences those at
-page phase -(step + j) need a page for it. Both sums have closed forms in integers.
+Step j after the present one (j = 0, 1, ...) takes `base + kv * (context + decoding * j)`, and of the decoding sequences those
+at page phase -(step + j) need a page for it. Both sums have closed forms in integers.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
+from simcore.kernel import Int, kernel
+from simcore.serving.state import State
 
 from .pool import available_pages, free_pages, take_private
 from .sequences import loading_heap, preempt
 
 
 @kernel
-def pages_needed(st: Any, r: int, first: int, last: int) -> int:
+def pages_needed(st: State, r: Int, first: Int, last: Int) -> Int:
     """Pages that steps first .. last-1 from now need."""
     rep = st.replica[r]
     page = st.par.page
@@ -31,7 +30,7 @@ def pages_needed(st: Any, r: int, first: int, last: int) -> int:
 
 
 @kernel
-def secure_pages(st: Any, r: int) -> None:
+def secure_pages(st: State, r: Int) -> None:
     """Take the pages of the next decode step, preempting until they are available."""
     rep = st.replica[r]
     while rep.decoding > 0 and st.stat.fault == 0:
@@ -43,7 +42,7 @@ def secure_pages(st: Any, r: int) -> None:
 
 
 @kernel
-def span(st: Any, r: int, steps: int) -> int:
+def span(st: State, r: Int, steps: Int) -> Int:
     """Time of the next `steps` decode steps."""
     rep = st.replica[r]
     contexts = steps * rep.context + rep.decoding * (steps * (steps - 1) // 2)
@@ -51,16 +50,15 @@ def span(st: Any, r: int, steps: int) -> int:
 
 
 @kernel
-def steps_to_reach(st: Any, r: int, time: int) -> int:
+def steps_to_reach(st: State, r: Int, time: Int) -> Int:
     """Smallest number of steps, at least 1, that take `time` or longer: a float estimate, corrected in integers."""
     rep = st.replica[r]
     square = 0.5 * st.par.kv * rep.decoding
     linear = rep.step_base + st.par.kv * rep.context - square
+    estimate = time / linear
     if square > 0.0:
         estimate = (np.sqrt(linear * linear + 4.0 * square * time) - linear) / (2.0 * square)
-    else:
-        estimate = time / linear
-    steps = max(np.int64(estimate), 1)
+    steps = max(np.int64(estimate), np.int64(1))
     while steps > 1 and span(st, r, steps - 1) >= time:
         steps -= 1
     while span(st, r, steps) < time:
@@ -69,7 +67,7 @@ def steps_to_reach(st: Any, r: int, time: int) -> int:
 
 
 @kernel
-def steps_within(st: Any, r: int, steps: int, pages: int) -> int:
+def steps_within(st: State, r: Int, steps: Int, pages: Int) -> Int:
     """Largest number of steps, from 1 to `steps`, whose pages beyond the first step's are at most `pages`."""
     rep = st.replica[r]
     if pages_needed(st, r, np.int64(1), steps) <= pages:
@@ -84,7 +82,7 @@ def steps_within(st: Any, r: int, steps: int, pages: int) -> int:
 
 
 @kernel
-def leap(st: Any, r: int) -> int:
+def leap(st: State, r: Int) -> Int:
     """How many decode steps from now on nothing can come between: until the first completion, until pages run out (or until the
     first eviction, if evictions are seen by others), until a load ends. Arrivals cut a leap short later on."""
     rep = st.replica[r]

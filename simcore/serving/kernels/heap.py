@@ -5,13 +5,12 @@ Ordered by (key, value): entries of equal key leave in a defined order, so resul
 
 from __future__ import annotations
 
-from typing import Any
-
-from simcore.kernel import kernel
+from simcore.kernel import Int, kernel
+from simcore.serving.state import Records
 
 
 @kernel
-def heap_push(heap: Any, base: int, n: int, key: int, value: int) -> None:
+def heap_push(heap: Records, base: Int, n: Int, key: Int, value: Int) -> None:
     """Add an entry; n is the size before."""
     at = n
     while at > 0:
@@ -27,7 +26,7 @@ def heap_push(heap: Any, base: int, n: int, key: int, value: int) -> None:
 
 
 @kernel
-def heap_pop(heap: Any, base: int, n: int) -> None:
+def heap_pop(heap: Records, base: Int, n: Int) -> None:
     """Drop the first entry; n is the size before."""
     last = heap[base + n - 1]
     key = last.key
@@ -52,7 +51,7 @@ def heap_pop(heap: Any, base: int, n: int) -> None:
 
 
 @kernel
-def heap_remove(heap: Any, base: int, n: int, value: int) -> None:
+def heap_remove(heap: Records, base: Int, n: Int, value: Int) -> None:
     """Drop the entry of `value`, which is there (linear, for rare events); n is the size before."""
     at = 0
     while heap[base + at].value != value:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import ALWAYS, NEVER_LOAD, THRESHOLD
+from simcore.kernel import Bool, Int, kernel
+from simcore.serving.state import ALWAYS, NEVER_LOAD, THRESHOLD, State
 
 from .pool import add_block, covered_tokens
 from .stores import reference, remove, unpin
@@ -15,7 +13,7 @@ from .transfer import send
 
 
 @kernel
-def worth_loading(st: Any, r: int, q: int) -> bool:
+def worth_loading(st: State, r: Int, q: Int) -> Bool:
     """The load rule, for a run (st.plan, st.found) that has blocks below HBM."""
     par = st.par
     if par.load_rule == ALWAYS:
@@ -32,7 +30,7 @@ def worth_loading(st: Any, r: int, q: int) -> bool:
 
 
 @kernel
-def load_end(st: Any, r: int) -> int:
+def load_end(st: State, r: Int) -> Int:
     """When the last block of the run would arrive, without moving anything: the arithmetic of `load`."""
     replicas = st.par.replicas
     host = st.link[st.tier[r].read]
@@ -54,7 +52,7 @@ def load_end(st: Any, r: int) -> int:
 
 
 @kernel
-def prefill_time(st: Any, tokens: int) -> int:
+def prefill_time(st: State, tokens: Int) -> Int:
     """Steps that hold `tokens` tokens of prefill and nothing else, without attention."""
     budget = st.par.budget
     time = (tokens // budget) * st.lin[budget]
@@ -64,7 +62,7 @@ def prefill_time(st: Any, tokens: int) -> int:
 
 
 @kernel
-def recompute_time(st: Any, q: int) -> int:
+def recompute_time(st: State, q: Int) -> Int:
     """What the prefill of q takes longer if only the leading blocks in HBM are used, not the whole run."""
     target = st.request[q].target
     short = min(covered_tokens(st, q, st.found.leading), target - 1)
@@ -74,7 +72,7 @@ def recompute_time(st: Any, q: int) -> int:
 
 
 @kernel
-def load(st: Any, r: int, q: int) -> None:
+def load(st: State, r: Int, q: Int) -> None:
     """Move the run's blocks that are below HBM into the pool, pinned; st.found.ready becomes the last arrival.
 
     They are taken out of (exclusive) or pinned in (inclusive) their tiers before anything is evicted to make room.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import LATEST, NEVER, STUCK, TOO_LATE, TOO_MANY_EVENTS
+from simcore.kernel import Int, kernel
+from simcore.serving.state import LATEST, NEVER, STUCK, TOO_LATE, TOO_MANY_EVENTS, State
 
 from .arrivals import next_arrival, take_arrival
 from .step import end_step, start_step
@@ -15,9 +13,9 @@ from .stores import open_stores
 
 
 @kernel
-def earliest_replica(st: Any) -> int:
+def earliest_replica(st: State) -> Int:
     """The replica whose step ends, or may start, first; the lowest number among equals."""
-    best = np.int64(0)
+    best: Int = np.int64(0)
     for r in range(1, st.par.replicas):
         if st.replica[r].next < st.replica[best].next:
             best = r
@@ -25,7 +23,7 @@ def earliest_replica(st: Any) -> int:
 
 
 @kernel
-def loop(st: Any) -> int:
+def loop(st: State) -> Int:
     """Run until every request is done; returns a fault code. At equal times arrivals come first, then replicas by number; what
     arrives because a step ends is there when the replica starts its next."""
     stat = st.stat

@@ -1,51 +1,49 @@
 """The verbs of each store's eviction policy: lru."""
 
-from typing import Any
-
 import simcore.policies.lru as lru
-from simcore.kernel import kernel
+from simcore.kernel import Int, Slot, State, kernel
 
 
 @kernel
-def init(st: Any, s: Any) -> Any:
+def init(st: State, s: Int) -> None:
     lru.init(st, s)
 
 
 @kernel
-def on_hit(st: Any, s: Any, i: Any) -> Any:
+def on_hit(st: State, s: Int, i: Slot) -> None:
     lru.on_hit(st, s, i)
 
 
 @kernel
-def on_miss(st: Any, s: Any, obj: Any) -> Any:
+def on_miss(st: State, s: Int, obj: Int) -> None:
     lru.on_miss(st, s, obj)
 
 
 @kernel
-def choose_victim(st: Any, s: Any) -> Any:
+def choose_victim(st: State, s: Int) -> Slot:
     return lru.choose_victim(st, s)
 
 
 @kernel
-def on_insert(st: Any, s: Any, i: Any) -> Any:
+def on_insert(st: State, s: Int, i: Slot) -> None:
     lru.on_insert(st, s, i)
 
 
 @kernel
-def on_evict(st: Any, s: Any, i: Any) -> Any:
+def on_evict(st: State, s: Int, i: Slot) -> None:
     lru.on_evict(st, s, i)
 
 
 @kernel
-def on_pin(st: Any, s: Any, i: Any) -> Any:
+def on_pin(st: State, s: Int, i: Slot) -> None:
     lru.on_evict(st, s, i)
 
 
 @kernel
-def on_release(st: Any, s: Any, i: Any) -> Any:
+def on_release(st: State, s: Int, i: Slot) -> None:
     lru.on_insert(st, s, i)
 
 
 @kernel
-def on_insert_pinned(st: Any, s: Any, i: Any) -> Any:
+def on_insert_pinned(st: State, s: Int, i: Slot) -> None:
     pass

@@ -6,49 +6,47 @@ block keeps all its pages even when it is a prompt's partly filled last one: pri
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import NO_VICTIM
+from simcore.kernel import Int, kernel
+from simcore.serving.state import NO_VICTIM, State
 
 from .stores import announce, insert, remove, victim
 from .transfer import demote, write_through
 
 
 @kernel
-def free_pages(st: Any, r: int) -> int:
+def free_pages(st: State, r: Int) -> Int:
     return st.par.pool_pages - st.replica[r].private - st.par.unit_pages * st.store[r].count
 
 
 @kernel
-def available_pages(st: Any, r: int) -> int:
+def available_pages(st: State, r: Int) -> Int:
     """Free pages, and those of blocks that may be evicted."""
     return free_pages(st, r) + st.par.unit_pages * st.store[r].idle
 
 
 @kernel
-def covered_tokens(st: Any, q: int, blocks: int) -> int:
+def covered_tokens(st: State, q: Int, blocks: Int) -> Int:
     """Tokens of the prompt of q that its first `blocks` blocks hold."""
     return min(blocks * st.par.unit, np.int64(st.job[q].prompt))
 
 
 @kernel
-def private_pages(st: Any, q: int, tokens: int, blocks: int) -> int:
+def private_pages(st: State, q: Int, tokens: Int, blocks: Int) -> Int:
     """Pages that the tokens behind the first `blocks` blocks need."""
     return (tokens - covered_tokens(st, q, blocks) + st.par.page - 1) // st.par.page
 
 
 @kernel
-def sequence_pages(st: Any, q: int, tokens: int) -> int:
+def sequence_pages(st: State, q: Int, tokens: Int) -> Int:
     """Pages of q with `tokens` tokens, its whole prompt among them."""
     blocks = np.int64(st.job[q].prompt_blocks)
     return st.par.unit_pages * blocks + private_pages(st, q, tokens, blocks)
 
 
 @kernel
-def evict(st: Any, r: int) -> None:
+def evict(st: State, r: Int) -> None:
     """Evict one block of the pool; the caller knows that one is unpinned."""
     i = victim(st, r)
     if i == 0:
@@ -61,7 +59,7 @@ def evict(st: Any, r: int) -> None:
 
 
 @kernel
-def make_room(st: Any, r: int, pages: int) -> None:
+def make_room(st: State, r: Int, pages: Int) -> None:
     """Evict until `pages` pages are free; the caller knows that they are available."""
     short = pages - free_pages(st, r)
     while short > 0 and st.stat.fault == 0:
@@ -70,13 +68,13 @@ def make_room(st: Any, r: int, pages: int) -> None:
 
 
 @kernel
-def take_private(st: Any, r: int, pages: int) -> None:
+def take_private(st: State, r: Int, pages: Int) -> None:
     make_room(st, r, pages)
     st.replica[r].private += pages
 
 
 @kernel
-def add_block(st: Any, r: int, obj: int, ready: int) -> None:
+def add_block(st: State, r: Int, obj: Int, ready: Int) -> None:
     """Block `obj`, absent, enters the pool and is pinned; the caller knows that there is room."""
     announce(st, r, obj)
     make_room(st, r, st.par.unit_pages)
@@ -84,7 +82,7 @@ def add_block(st: Any, r: int, obj: int, ready: int) -> None:
 
 
 @kernel
-def complete_block(st: Any, r: int, obj: int) -> None:
+def complete_block(st: State, r: Int, obj: Int) -> None:
     """Block `obj`, absent, was computed: it enters the pool, pinned, and every inclusive tier below."""
     add_block(st, r, obj, np.int64(0))
     st.store[r].in_computed += 1

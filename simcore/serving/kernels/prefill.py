@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import NONE
+from simcore.kernel import Bool, Int, kernel
+from simcore.serving.state import NONE, State
 
 from .admission import admit
 from .heap import heap_pop
@@ -18,15 +16,15 @@ from .stores import find, reference
 
 
 @kernel
-def blocks_at(st: Any, q: int, tokens: int) -> int:
-    """Blocks of q's prompt that are complete once `tokens` tokens are computed; a partly filled last one ends with the prompt."""
+def blocks_at(st: State, q: Int, tokens: Int) -> Int:
+    """Blocks of q's prompt complete once `tokens` tokens are computed; a partly filled last one is with the prompt."""
     job = st.job[q]
     blocks = np.int64(job.prompt_blocks)
     return blocks if tokens >= job.prompt else min(tokens // st.par.unit, blocks)
 
 
 @kernel
-def fits(st: Any, r: int, q: int, tokens: int, blocks: int) -> bool:
+def fits(st: State, r: Int, q: Int, tokens: Int, blocks: Int) -> Bool:
     """Whether q, with `tokens` tokens in the first `blocks` blocks and private pages, fits without preempting anybody."""
     req = st.request[q]
     unit_pages = st.par.unit_pages
@@ -42,7 +40,7 @@ def fits(st: Any, r: int, q: int, tokens: int, blocks: int) -> bool:
 
 
 @kernel
-def chunk(st: Any, r: int, q: int, left: int) -> int:
+def chunk(st: State, r: Int, q: Int, left: Int) -> Int:
     """Put up to `left` tokens of q's prefill into the step; returns how many, 0 if they do not fit into memory."""
     rep = st.replica[r]
     req = st.request[q]
@@ -73,7 +71,7 @@ def chunk(st: Any, r: int, q: int, left: int) -> int:
 
 
 @kernel
-def next_prefill(st: Any, r: int) -> int:
+def next_prefill(st: State, r: Int) -> Int:
     """The admitted request whose prefill goes on now: the current one, else the first whose load has ended, else the queue's
     head, admitted here. NONE: there is none, or it is known not to fit."""
     rep = st.replica[r]
@@ -89,7 +87,7 @@ def next_prefill(st: Any, r: int) -> int:
 
 
 @kernel
-def prefills(st: Any, r: int) -> int:
+def prefills(st: State, r: Int) -> Int:
     """Fill what the decoding sequences leave of the step's budget with prefill; returns its tokens."""
     par = st.par
     rep = st.replica[r]

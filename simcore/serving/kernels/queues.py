@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from simcore.kernel import kernel
-from simcore.serving.state import NONE
+from simcore.kernel import Int, kernel
+from simcore.serving.state import NONE, State
 
 
 @kernel
-def queue_append(st: Any, r: int, q: int) -> None:
+def queue_append(st: State, r: Int, q: Int) -> None:
     rep = st.replica[r]
     st.request[q].behind = NONE
     if rep.queue_n == 0:
@@ -21,7 +19,7 @@ def queue_append(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def queue_push_front(st: Any, r: int, q: int) -> None:
+def queue_push_front(st: State, r: Int, q: Int) -> None:
     rep = st.replica[r]
     st.request[q].behind = rep.queue_head if rep.queue_n > 0 else NONE
     if rep.queue_n == 0:
@@ -31,14 +29,14 @@ def queue_push_front(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def queue_pop(st: Any, r: int) -> None:
+def queue_pop(st: State, r: Int) -> None:
     rep = st.replica[r]
     rep.queue_head = st.request[rep.queue_head].behind
     rep.queue_n -= 1
 
 
 @kernel
-def run_append(st: Any, r: int, q: int) -> None:
+def run_append(st: State, r: Int, q: Int) -> None:
     rep = st.replica[r]
     last = rep.run_tail
     st.request[q].run_prev = last
@@ -52,7 +50,7 @@ def run_append(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def run_remove(st: Any, r: int, q: int) -> None:
+def run_remove(st: State, r: Int, q: Int) -> None:
     rep = st.replica[r]
     before = st.request[q].run_prev
     after = st.request[q].run_next
@@ -68,7 +66,7 @@ def run_remove(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def ended_append(st: Any, r: int, q: int) -> None:
+def ended_append(st: State, r: Int, q: Int) -> None:
     """The prefill of q ends with the step being scheduled."""
     rep = st.replica[r]
     st.request[q].behind = NONE

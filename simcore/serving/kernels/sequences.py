@@ -1,17 +1,15 @@
 """What a sequence holds, and how it leaves: private pages, pinned blocks, its place among the decoding ones; preemption.
 
-A decoding sequence is not touched step by step: the replica counts its steps, the sum of contexts, and how many sequences are at
-each page phase; a sequence that joined at step j with c tokens computed has c + step - j now.
+A decoding sequence is not touched step by step: the replica counts its steps, the sum of contexts, and how many sequences are
+at each page phase; a sequence that joined at step j with c tokens computed has c + step - j now.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import DECODE, LOADING, NONE, PREFILL, STUCK, WAITING
+from simcore.kernel import Int, kernel
+from simcore.serving.state import DECODE, LOADING, NONE, PREFILL, STUCK, WAITING, State
 
 from .heap import heap_push, heap_remove
 from .pool import covered_tokens, private_pages, sequence_pages
@@ -20,20 +18,20 @@ from .stores import find, unpin
 
 
 @kernel
-def loading_heap(st: Any, r: int) -> int:
+def loading_heap(st: State, r: Int) -> Int:
     """Base of the heap of replica r's loading requests; its decoding ones start at r * max_seqs, chained arrivals at 2R."""
     return (st.par.replicas + r) * st.par.max_seqs
 
 
 @kernel
-def page_phase(st: Any, r: int, q: int) -> int:
+def page_phase(st: State, r: Int, q: Int) -> Int:
     """Index in st.phase of decoding request q: constant while it decodes."""
     private = st.request[q].computed - covered_tokens(st, q, st.request[q].held)
     return r * st.par.page + (private - st.request[q].joined) % st.par.page
 
 
 @kernel
-def join_decode(st: Any, r: int, q: int) -> None:
+def join_decode(st: State, r: Int, q: Int) -> None:
     rep = st.replica[r]
     req = st.request[q]
     req.state = DECODE
@@ -46,7 +44,7 @@ def join_decode(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def leave_decode(st: Any, r: int, q: int) -> None:
+def leave_decode(st: State, r: Int, q: Int) -> None:
     """Take q (already out of the heap) off the books of decoding; its counters become those of this moment."""
     rep = st.replica[r]
     req = st.request[q]
@@ -60,7 +58,7 @@ def leave_decode(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def release(st: Any, r: int, q: int, blocks: int) -> None:
+def release(st: State, r: Int, q: Int, blocks: Int) -> None:
     """Give back the private pages of q and the pins of its first `blocks` blocks, tail first."""
     rep = st.replica[r]
     req = st.request[q]
@@ -74,7 +72,7 @@ def release(st: Any, r: int, q: int, blocks: int) -> None:
 
 
 @kernel
-def preempt(st: Any, r: int) -> None:
+def preempt(st: State, r: Int) -> None:
     """Stop the request admitted last: its pages and pins go, what it generated stays; it waits at the head of the queue."""
     rep = st.replica[r]
     q = rep.run_tail
@@ -101,7 +99,7 @@ def preempt(st: Any, r: int) -> None:
 
 
 @kernel
-def end_load(st: Any, r: int, q: int) -> None:
+def end_load(st: State, r: Int, q: Int) -> None:
     """Request q (already out of the heap) waits for its load no longer and may prefill."""
     rep = st.replica[r]
     req = st.request[q]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import DONE, NEVER, NONE
+from simcore.kernel import Int, kernel
+from simcore.serving.state import DONE, NEVER, NONE, State
 
 from .arrivals import count_done, trigger
 from .decode import leap, pages_needed, secure_pages, span
@@ -20,9 +18,9 @@ from .stores import find, reference
 
 
 @kernel
-def compose(st: Any, r: int) -> int:
-    """Choose the work of the next step; returns its prefill tokens. With chunked prefill, decoding comes first and prefill fills
-    up the budget; otherwise a step is all prefill while there is any."""
+def compose(st: State, r: Int) -> Int:
+    """Choose the work of the next step; returns its prefill tokens. With chunked prefill, decoding comes first and prefill
+    fills up the budget; otherwise a step is all prefill while there is any."""
     rep = st.replica[r]
     chunked = st.par.chunked
     while st.stat.fault == 0:
@@ -42,7 +40,7 @@ def compose(st: Any, r: int) -> int:
 
 
 @kernel
-def start_step(st: Any, r: int) -> None:
+def start_step(st: State, r: Int) -> None:
     """Compose the next step now and set when it ends; with nothing to do, sleep until a load ends or a request arrives."""
     par = st.par
     rep = st.replica[r]
@@ -68,7 +66,7 @@ def start_step(st: Any, r: int) -> None:
 
 
 @kernel
-def end_step(st: Any, r: int) -> None:
+def end_step(st: State, r: Int) -> None:
     """The step (or leap) of replica r is over: completions, then ended prefills in the order they were scheduled."""
     rep = st.replica[r]
     stat = st.stat
@@ -96,7 +94,7 @@ def end_step(st: Any, r: int) -> None:
 
 
 @kernel
-def end_decode(st: Any, r: int) -> None:
+def end_decode(st: State, r: Int) -> None:
     rep = st.replica[r]
     stat = st.stat
     if rep.steps > 1:
@@ -113,7 +111,7 @@ def end_decode(st: Any, r: int) -> None:
 
 
 @kernel
-def finish(st: Any, r: int, q: int) -> None:
+def finish(st: State, r: Int, q: Int) -> None:
     """Request q has its last token. Its output leaves reusable blocks if the trace names them; everything is given back."""
     rep = st.replica[r]
     req = st.request[q]
@@ -131,7 +129,7 @@ def finish(st: Any, r: int, q: int) -> None:
 
 
 @kernel
-def keep_output(st: Any, r: int, q: int) -> int:
+def keep_output(st: State, r: Int, q: Int) -> Int:
     """Turn the whole blocks that the output of q completed into blocks of the pool, pinned; returns how many fit."""
     job = st.job[q]
     first = job.block + job.prompt_blocks

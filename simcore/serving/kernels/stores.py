@@ -5,30 +5,29 @@ A store owns residency (which block is in which slot) and pins; its policy owns 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import LIST_HEADS, kernel
+from simcore.kernel import LIST_HEADS, Int, Slot, kernel
+from simcore.serving.state import State
 
 from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_miss, on_pin, on_release
 
 
 @kernel
-def open_stores(st: Any) -> None:
+def open_stores(st: State) -> None:
     for s in range(len(st.store)):
         st.store[s].fresh = st.store[s].heads + np.uint32(LIST_HEADS)
         init(st, s)
 
 
 @kernel
-def find(st: Any, s: int, obj: int) -> Any:
+def find(st: State, s: Int, obj: Int) -> Slot:
     """Slot of block `obj` in store s, 0 if it is not there."""
     return st.slot[st.store[s].map + np.uint64(obj)]
 
 
 @kernel
-def insert(st: Any, s: int, obj: int, ready: int, pins: int) -> None:
+def insert(st: State, s: Int, obj: Int, ready: Int, pins: Int) -> None:
     """Block `obj`, absent, enters store s, which has room, with 0 or 1 pins; usable from time `ready`."""
     store = st.store[s]
     if store.free != 0:
@@ -53,7 +52,7 @@ def insert(st: Any, s: int, obj: int, ready: int, pins: int) -> None:
 
 
 @kernel
-def remove(st: Any, s: int, i: Any) -> None:
+def remove(st: State, s: Int, i: Slot) -> None:
     """The unpinned block in slot i leaves store s."""
     on_evict(st, s, i)
     store = st.store[s]
@@ -65,7 +64,7 @@ def remove(st: Any, s: int, i: Any) -> None:
 
 
 @kernel
-def pin(st: Any, s: int, i: Any) -> None:
+def pin(st: State, s: Int, i: Slot) -> None:
     if st.node[i].pins == 0:
         on_pin(st, s, i)
         st.store[s].idle -= 1
@@ -73,7 +72,7 @@ def pin(st: Any, s: int, i: Any) -> None:
 
 
 @kernel
-def unpin(st: Any, s: int, i: Any) -> None:
+def unpin(st: State, s: Int, i: Slot) -> None:
     st.node[i].pins -= 1
     if st.node[i].pins == 0:
         on_release(st, s, i)
@@ -81,14 +80,14 @@ def unpin(st: Any, s: int, i: Any) -> None:
 
 
 @kernel
-def reference(st: Any, s: int, i: Any) -> None:
+def reference(st: State, s: Int, i: Slot) -> None:
     """A request uses the resident block in slot i: pin it and tell the policy."""
     pin(st, s, i)
     on_hit(st, s, i)
 
 
 @kernel
-def victim(st: Any, s: int) -> Any:
+def victim(st: State, s: Int) -> Slot:
     """Slot of the block store s would evict now; 0 if all are pinned or the policy refuses."""
     if st.store[s].idle == 0:
         return np.uint32(0)
@@ -96,6 +95,6 @@ def victim(st: Any, s: int) -> Any:
 
 
 @kernel
-def announce(st: Any, s: int, obj: int) -> None:
+def announce(st: State, s: Int, obj: Int) -> None:
     """Block `obj`, absent, is about to enter store s."""
     on_miss(st, s, obj)

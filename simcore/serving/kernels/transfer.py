@@ -6,12 +6,10 @@ which everything between its GPU and a lower tier passes; row k the device link 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from simcore.kernel import kernel
-from simcore.serving.state import NONE
+from simcore.kernel import Bool, Int, kernel
+from simcore.serving.state import NONE, State
 
 from .stores import announce, find, insert, remove, victim
 
@@ -19,7 +17,7 @@ COVERED = 0  # a lower tier holds the block already
 
 
 @kernel
-def send(st: Any, link_number: int, at: int) -> int:
+def send(st: State, link_number: Int, at: Int) -> Int:
     """Queue one block, available at time `at`; returns when its last byte has passed."""
     link = st.link[link_number]
     done = max(at, link.free) + link.block
@@ -29,7 +27,7 @@ def send(st: Any, link_number: int, at: int) -> int:
 
 
 @kernel
-def write_wait(st: Any, r: int, j: int, k: int) -> int:
+def write_wait(st: State, r: Int, j: Int, k: Int) -> Int:
     """How long a write from tier j to tier k would wait for its links."""
     wait = st.link[st.tier[k * st.par.replicas + r].write].free - st.stat.now
     if j == 0:
@@ -38,7 +36,7 @@ def write_wait(st: Any, r: int, j: int, k: int) -> int:
 
 
 @kernel
-def write(st: Any, r: int, j: int, k: int, obj: int, at: int) -> tuple[int, int, bool]:
+def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, Int, Bool]:
     """Write block `obj` from tier j, available there at time `at`, to tier k, which lacks it.
 
     Returns the block it pushed out (or NONE), when that one is usable, and whether the write happened at all.
@@ -70,7 +68,7 @@ def write(st: Any, r: int, j: int, k: int, obj: int, at: int) -> tuple[int, int,
 
 
 @kernel
-def home_below(st: Any, r: int, j: int, obj: int) -> int:
+def home_below(st: State, r: Int, j: Int, obj: Int) -> Int:
     """The tier that takes a block leaving tier j: an exclusive one, COVERED if a copy is met first, or NONE."""
     for k in range(j + 1, st.par.tiers + 1):
         tier = st.tier[k * st.par.replicas + r]
@@ -82,7 +80,7 @@ def home_below(st: Any, r: int, j: int, obj: int) -> int:
 
 
 @kernel
-def demote(st: Any, r: int, j: int, obj: int, ready: int) -> None:
+def demote(st: State, r: Int, j: Int, obj: Int, ready: Int) -> None:
     """Block `obj` has left tier j as a victim: it settles below or is lost, and so does the block it pushes out, and so on."""
     par = st.par
     while True:
@@ -108,7 +106,7 @@ def demote(st: Any, r: int, j: int, obj: int, ready: int) -> None:
 
 
 @kernel
-def write_through(st: Any, r: int, obj: int) -> None:
+def write_through(st: State, r: Int, obj: Int) -> None:
     """Block `obj` was completed in HBM: every inclusive tier without it gets a copy."""
     hbm = np.int64(0)
     for k in range(1, st.par.tiers + 1):

@@ -72,6 +72,7 @@ def figures(space: Space, point: Mapping[str, Any]) -> dict[str, dict[str, float
             "hit_ratio_dram": h2,
             "hbm_cost_usd": 600 + 30 * hbm,
             "hbm_excess_bytes": -1e9,
+            "rejected_requests": 0.0,
             "saturated": 0.0,
             "quality_loss": None,
         }

@@ -132,5 +132,5 @@ def test_values_of_a_point() -> None:
 def test_abbreviations_stay_distinct() -> None:
     assert abbreviate(["fp8_e4m3", "bf16"]) == ["fp8", "bf16"]
     assert abbreviate(["fp8_e4m3", "fp8_e5m2"]) == ["fp8_e4m3", "fp8_e5m2"]
-    assert abbreviate(["exclusive", "inclusive"]) == ["exclu", "inclu"]
+    assert abbreviate(["exclusive", "inclusive"]) == ["excl", "incl"]
     assert abbreviate(["cheaper", "always"]) == ["cheaper", "always"]

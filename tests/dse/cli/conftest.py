@@ -1,4 +1,4 @@
-"""Runs the command line in this process, in an empty folder, with the simulator of a search replaced by closed forms."""
+"""Runs the command line in this process and an empty folder; closed forms stand in for the simulator of a search."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ def test_search_as_json(searched: Search) -> None:
     data = searched("--json").data
     assert list(data) == FRONT_KEYS
     assert data["objectives"] == ["ttft_p99_s", "hbm_cost_usd"]
-    assert data["counts"].keys() == {"complete", "feasible", "failed", "duplicates"} and data["counts"]["complete"] == 40
+    assert (
+        data["counts"].keys() == {"complete", "feasible", "failed", "duplicates"} and data["counts"]["complete"] == 40
+    )
     assert 0 < data["hypervolume"] < 1
     for design in data["front"]:
         assert list(design) == ["number", "design", "metrics"]
@@ -66,7 +68,10 @@ def test_pinned_paths_are_kept_in_the_next_commands(searched: Search) -> None:
     done = searched("--set", "kv_format=fp8_e4m3", "--study", "pinned", "--seed", "3")
     assert done.status == 0
     text = " ".join(done.out.replace("\\\n", "").split())
-    assert "dse search toy.yaml --set kv_format=fp8_e4m3 --study pinned --seed 3 --tracking-uri none --trials 80 --resume" in text
+    assert (
+        "dse search toy.yaml --set kv_format=fp8_e4m3 --study pinned --seed 3 --tracking-uri none --trials 80 --resume"
+        in text
+    )
 
 
 def test_front_says_the_same_as_the_search(searched: Search, dse: Dse) -> None:
@@ -100,7 +105,9 @@ def test_front_as_json_all_and_knee(searched: Search, dse: Dse) -> None:
     assert f"Why design {knee['number']}" in dse("front", "toy", "--knee").out
 
 
-@pytest.mark.parametrize("where", ["hbm_cost_usd <= 1200", "tiers.cxl.capacity == 0", "ttft_p99 <= 2 s and tpot_p99 <= 75 ms"])
+@pytest.mark.parametrize(
+    "where", ["hbm_cost_usd <= 1200", "tiers.cxl.capacity == 0", "ttft_p99 <= 2 s and tpot_p99 <= 75 ms"]
+)
 def test_front_under_one_more_condition(where: str, searched: Search, dse: Dse) -> None:
     searched()
     done = dse("front", "toy", "--where", where)
@@ -155,7 +162,15 @@ def test_ui_without_a_record_says_how_to_make_one(dse: Dse) -> None:
     assert done.status == 2 and "nothing is recorded there yet" in done.err
 
 
-# -- how it ends ---------------------------------------------------------------------------------------------------------
+def test_a_study_that_was_moved_is_named_by_its_path(searched: Search, dse: Dse, folder: Path) -> None:
+    searched()
+    (folder / "studies" / "toy").rename(folder / "moved study")
+    text = dse("front", "moved study").out
+    assert "dse front 'moved study' --knee" in text and "dse simulate 'moved study/designs/" in text
+    assert "--resume" not in text, "a search writes to studies/ only"
+
+
+# -- how it ends -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -224,12 +239,11 @@ def test_an_interrupted_search_ends_with_130_and_can_go_on(
     monkeypatch.setattr(Progress, "__call__", interrupt)
     done = searched("-q")
     assert done.status == 130
-    first, second = done.out.splitlines()
-    count = int(first.split()[2])
-    assert first == (
-        f"Stopped after {count} of 40 designs; all stored. Continue: dse search toy.yaml --tracking-uri none --resume"
-    )
-    assert second == "The front so far: dse front toy"
+    stored, command, look = done.out.splitlines()
+    count = int(stored.split()[2])
+    assert stored == f"Stopped after {count} of 40 designs; all stored."
+    assert command == "Continue: dse search toy.yaml --tracking-uri none --resume"
+    assert look == "The front so far: dse front toy"
     assert len(load_study("toy").trials) == count >= 15
     monkeypatch.setattr(Progress, "__call__", shown)
     again = dse("search", "toy.yaml", "--trials", "40", "--tracking-uri", "none", "--resume", "--json")
@@ -251,7 +265,7 @@ def test_json_survives_what_a_library_prints(searched: Search, monkeypatch: pyte
     assert "noise from a library" in done.err and "noise from a subprocess" in done.err
 
 
-# -- as a program --------------------------------------------------------------------------------------------------------
+# -- as a program ----------------------------------------------------------------------------------------------------
 
 HEAVY = ("optuna", "pandas", "numba", "mlflow", "sklearn", "plotly", "numpy", "pydantic", "rich", "simcore")
 
@@ -278,6 +292,12 @@ def test_a_reader_that_leaves_is_no_error(searched: Search) -> None:
 
 def test_plain_c_locale_and_piped_text_are_the_same(searched: Search, dse: Dse) -> None:
     searched()
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3]), "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).resolve().parents[3]),
+        "LC_ALL": "C",
+        "LANG": "C",
+        "PYTHONUTF8": "0",
+    }
     piped = _python("-m", "dse.cli", "front", "toy", env=environment)
     assert piped.returncode == 0 and piped.stdout == dse("front", "toy").out

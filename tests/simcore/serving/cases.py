@@ -93,9 +93,8 @@ def _random_trace(rng: np.random.Generator, granule: int) -> Trace:
         arrival = np.floor(arrival * 10) / 10  # many at one instant
     wave = np.sort((rng.random(n) * _pick(rng, [1, 1, 4])).astype(np.int64))
     think = rng.random(n) * _pick(rng, [0.0, 0.3])
-    return Trace.of(
-        arrival, inputs, outputs, ids, granule, after=after, think_s=think, wave=wave, has_output_ids=output_ids, source="random"
-    )
+    extra = {"after": after, "think_s": think, "wave": wave, "has_output_ids": output_ids, "source": "random"}
+    return Trace.of(arrival, inputs, outputs, ids, granule, **extra)
 
 
 def _pick(rng: np.random.Generator, options: list[Any]) -> Any:
