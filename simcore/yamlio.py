@@ -16,6 +16,7 @@ import yaml
 from simcore.errors import InputError
 
 MAX_FILE_BYTES = 16 * 2**20
+MAX_DEPTH = 50
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,11 @@ def loads_yaml(text: str, file: str = "<text>") -> Document:
     """
     lines: dict[str, int] = {}
     try:
-        _refuse_aliases(text, file)
+        _refuse_unsupported(text, file)
         node = yaml.compose(text, Loader=_Loader)
         data = None if node is None else _build(node, "", lines, file)
     except yaml.YAMLError as error:
         raise _syntax_error(error, text, file) from None
-    except RecursionError:
-        raise InputError("nested too deeply", file=file) from None
     return Document(data, file, lines)
 
 
@@ -102,9 +101,13 @@ def read_text(path: str | Path) -> str:
         raise InputError("must be UTF-8 text, this is binary or in another encoding", file=file) from None
 
 
-def _refuse_aliases(text: str, file: str) -> None:
+def _refuse_unsupported(text: str, file: str) -> None:
+    depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         mark = event.start_mark.line + 1 if event.start_mark else None
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise InputError(f"nested more than {MAX_DEPTH} deep", file=file, line=mark)
         if isinstance(event, yaml.AliasEvent):
             raise InputError("aliases (*name) are not supported", file=file, line=mark, hint="write the value out")
         if getattr(event, "anchor", None):

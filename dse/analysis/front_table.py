@@ -96,8 +96,9 @@ def share_columns(front: Front, rows: Sequence[Trial]) -> list[Column]:
     if not shares or not all(shares):
         return []
     columns = []
-    for source in shares[0]:
-        cells = [INACTIVE if _absent(t, source) else percent(s[source]) for t, s in zip(rows, shares, strict=True)]
+    for source in (s for s in (*front.tiers, "prefill") if any(s in found for found in shares)):
+        here = [not _absent(t, source) and source in found for t, found in zip(rows, shares, strict=True)]
+        cells = [percent(found[source]) if is_here else INACTIVE for is_here, found in zip(here, shares, strict=True)]
         columns.append(Column("", word(source), tuple(cells), group="prompt tokens from (%)"))
     return columns
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dse.analysis.drivers import binding, drivers, never, reuse, slopes, tiers
+from dse.analysis.front_table import share_columns
 from dse.analysis.infeasible import by_member, nearest, relaxation
 from dse.analysis.trust import convergence
 from dse.analysis.view import Front
@@ -239,3 +240,12 @@ def test_a_stored_space_reads_the_same(tmp_path: Path) -> None:
     stored = load_space(tmp_path / "space.yaml", check=False)
     trials = toy_trials(space)
     assert drivers(Front(stored, trials)) == drivers(Front(space, trials))
+
+
+def test_a_tier_only_some_designs_have_keeps_its_column(front: Front) -> None:
+    without = {k: v for k, v in front.designs[0].metrics["request_rate=2"].items() if not k.endswith("_cxl")}
+    first = dataclasses.replace(front.designs[0], metrics=dict.fromkeys(front.designs[0].metrics, without))
+    rows = [first, *front.designs[1:]]
+    columns = share_columns(front, rows)
+    assert [c.sub for c in columns] == ["HBM", "DRAM", "CXL", "prefill"]
+    assert columns[2].cells[0] == "-" and columns[2].cells[-1].isdigit()
