@@ -29,12 +29,7 @@ Set = Annotated[
 StudyName = Annotated[
     str, typer.Argument(metavar="STUDY", help="A name under studies/, or the path of a study folder.")
 ]
-Tracking = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URI", help="MLflow store or server; none: do not record. Default: $MLFLOW_TRACKING_URI or ./mlflow.db."
-    ),
-]
+_STORE = "Default: $MLFLOW_TRACKING_URI, else studies/mlflow.db."
 
 
 def _version(wanted: bool) -> None:
@@ -62,7 +57,10 @@ def search(
         typer.Option(min=1, metavar="N", help="Designs to evaluate in total, those already stored included."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of the sampler.")] = None,
-    sampler: Annotated[str, typer.Option(metavar="NAME", help="How designs are chosen.")] = "nsga2",
+    sampler: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="How designs are chosen; default: the study's, nsga2 in a new one."),
+    ] = None,
     backend: Annotated[str, typer.Option(metavar="serial|process", help="Where designs are evaluated.")] = "serial",
     workers: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Processes of the process backend; default: all cores.")
@@ -70,7 +68,9 @@ def search(
     storage: Annotated[
         str | None, typer.Option(metavar="URL", help="Optuna storage instead of the study's journal.")
     ] = None,
-    tracking_uri: Tracking = None,
+    tracking_uri: Annotated[
+        str | None, typer.Option(metavar="URI", help=f"MLflow store or server; none: do not record. {_STORE}")
+    ] = None,
     study: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name under studies/; default: the space's name.")
     ] = None,
@@ -148,7 +148,7 @@ def presets(
 
 @app.command()
 def ui(
-    tracking_uri: Tracking = None,
+    tracking_uri: Annotated[str | None, typer.Option(metavar="URI", help=f"MLflow store or server. {_STORE}")] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, metavar="N", help="Default: 5000 if free; 0: any free one.")
     ] = None,

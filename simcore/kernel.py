@@ -125,4 +125,4 @@ def list_remove(st: State, i: Slot) -> None:
 @kernel
 def list_head(st: State, s: Int, number: int) -> Slot:
     """The head of list `number` of store s."""
-    return st.store[s].heads + np.uint32(number)
+    return np.uint32(st.store[s].heads + np.uint32(number))

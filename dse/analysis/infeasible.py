@@ -44,6 +44,8 @@ def nearest(trials: Sequence[Trial], count: int = NEAREST) -> list[Trial]:
 def infeasible_lines(front: Front, width: int) -> list[str]:
     """The text for a study without a feasible design."""
     rows = nearest(front.trials)
+    if not front.trials:
+        return ["No design was evaluated."]
     if not rows:
         return [*wrapped(f"Every design failed inside. The first error: {_first_error(front.trials)}", width, "  ")]
     table, left_out = front_table(front, rows, width, misses_column(front.space, rows))

@@ -158,13 +158,14 @@ def _under_the_table(front: Front, rows: Sequence[Trial], run: Run) -> list[str]
 
 
 def commands(front: Front, run: Run, width: int) -> list[str]:
-    """Commands worth typing now, each copyable as it stands, with what it answers."""
-    name, focus = run.typed, front.knee or front.designs[0]
+    """Commands worth typing now, each copyable as it stands, with what it answers; without a front fewer."""
     pairs = []
-    if front.knee is not None:
-        pairs.append((f"dse front {name} --knee", f"why {focus.number}, and the steps up and down"))
-    pairs.append((f'dse front {name} --where "{_condition(front, focus)}"', ""))
-    pairs.append((f"dse simulate {shlex.quote(f'{run.folder}/designs/{focus.number:03d}.yaml')} --explain", ""))
+    if front.designs:
+        focus = front.knee or front.designs[0]
+        if front.knee is not None:
+            pairs.append((f"dse front {run.typed} --knee", f"why {focus.number}, and the steps up and down"))
+        pairs.append((f'dse front {run.typed} --where "{_condition(front, focus)}"', ""))
+        pairs.append((f"dse simulate {shlex.quote(f'{run.folder}/designs/{focus.number:03d}.yaml')} --explain", ""))
     if run.again:
         pairs.append((f"{run.again} --trials {2 * len(front.trials)} --resume", ""))
     if run.report:

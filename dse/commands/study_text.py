@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import simcore
 from dse.analysis.infeasible import infeasible_lines, nearest
-from dse.analysis.text import Run, Text, fronts_text, header
+from dse.analysis.text import Run, Text, commands, fronts_text, header
 from dse.analysis.values import wrapped
 from dse.analysis.view import Front
 from dse.commands.output import Output, highlighted
@@ -54,10 +54,10 @@ def continuing(study: Study) -> str:
 
 
 def exit_status(study: Study) -> int:
-    """3 when nothing is feasible, 1 when nothing could even be simulated, else 0."""
+    """3 when nothing is feasible, 1 when every design failed inside, else 0."""
     if any(t.feasible for t in study.trials):
         return 0
-    return 3 if any(t.state == "complete" for t in study.trials) else 1
+    return 1 if study.trials and all(t.state == "failed" for t in study.trials) else 3
 
 
 def study_text(study: Study, run: Run, output: Output) -> str:
@@ -67,7 +67,7 @@ def study_text(study: Study, run: Run, output: Output) -> str:
     lines += wrapped(study.note, prose) if study.note else []
     found = fronts_of(study)
     if exit_status(study):
-        lines += ["", *infeasible_lines(found[0], prose)]
+        lines += ["", *infeasible_lines(found[0], prose), "", "Next", *commands(found[0], run, prose)]
         return "\n".join(lines)
     return "\n".join([*lines, *coloured(fronts_text(found, run, width=output.width), output)])
 
@@ -114,4 +114,6 @@ def write_page(study: Study, trust: Sequence[str]) -> Path:
         "batch": str(settings.batch_size),
         **versions(),
     }
-    return write_report(study.folder, study.space, study.trials, statements=trust, provenance=provenance)
+    return write_report(
+        study.folder, study.space, study.trials, statements=trust, provenance=provenance, base=study.base
+    )

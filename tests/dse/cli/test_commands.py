@@ -133,6 +133,12 @@ def test_nothing_feasible_ends_with_3(searched: Search, dse: Dse) -> None:
     assert all("tpot_p99 <= 45 ms" in design["misses"] for design in data["nearest"])
 
 
+def test_a_resumed_search_keeps_the_sampler_of_its_study(searched: Search, dse: Dse) -> None:
+    assert searched("--sampler", "random").status == 0
+    more = dse("search", "toy.yaml", "--trials", "45", "--resume", "--tracking-uri", "none", "-q")
+    assert more.status == 0 and load_study("toy").settings.sampler == "random"
+
+
 def test_report_is_written_again(searched: Search, dse: Dse, folder: Path) -> None:
     searched()
     page = folder / "studies" / "toy" / "report.html"

@@ -1,20 +1,74 @@
-"""Random and hand-made inputs for the serving engine."""
+"""Hand-made and random inputs for the serving engine."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from simcore.roofline.step_time import StepCosts
+from simcore.serving.result import ServingResult
+from simcore.serving.serve import serve
 from simcore.serving.setup import ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
+
+UNIT = 4  # tokens of a reuse block in hand-made cases
 
 
 def costs(budget: int = 64, *, lin_s: float = 0.01, per_token_s: float = 0.001, **terms: float) -> StepCosts:
     """Step times linear in tokens; the other terms are 0 unless given."""
     lin = lin_s + per_token_s * np.arange(budget + 1)
     return StepCosts(lin, **{"kv_s_per_token": 0.0, "seq_s": 0.0, "pair_s": 0.0, "request_s": 0.0, **terms})
+
+
+def trace_of(requests: Sequence[tuple[float, str, int]], *, rest: int = 0, **columns: Any) -> Trace:
+    """Requests (arrival, blocks, output): each letter of `blocks` is a block of UNIT tokens, with the prefix before it; `rest`
+    more tokens follow the last one. With `has_output_ids` the letters go over the output too: it takes the last output tokens."""
+    ids: dict[str, int] = {}
+    rows, inputs = [], []
+    for number, (_, blocks, output) in enumerate(requests):
+        tokens = UNIT * len(blocks) + rest - (output if columns.get("has_output_ids") else 0)
+        names = [blocks[: i + 1] for i in range(len(blocks))] + ([f"{number} rest"] if rest else [])
+        rows.append([ids.setdefault(name, len(ids)) for name in names])
+        inputs.append(tokens)
+    return Trace.of([r[0] for r in requests], inputs, [r[2] for r in requests], rows, UNIT, source="by hand", **columns)
+
+
+def setup_of(pool_blocks: int = 100, *, tiers: Sequence[StoreSetup] = (), **knobs: Any) -> ServingSetup:
+    """One replica with pages of a token, 1 ms a token plus 10 ms a step, no reuse of outputs, full matches counting."""
+    given: dict[str, Any] = {
+        "pool_pages": pool_blocks * UNIT,
+        "page_tokens": 1,
+        "unit_tokens": UNIT,
+        "tiers": tuple(tiers),
+        "costs": costs(),
+        "max_num_seqs": 16,
+        "max_num_batched_tokens": 64,
+        "load_rule": "always",
+        "recompute_last": False,
+        "output_reuse": False,
+        **knobs,
+    }
+    return ServingSetup(**given)
+
+
+def one_by_one(trace: Trace, setup: ServingSetup) -> ServingResult:
+    """Serve request after request."""
+    return serve(trace, ServingSetup(**{**vars(setup), "arrivals": "closed", "concurrency": 1}))
+
+
+def differences(a: ServingResult, b: ServingResult) -> list[str]:
+    """Fields in which two results differ, apart from the number of events."""
+    names = (f.name for f in fields(ServingResult) if f.name != "events")
+    return [name for name in names if not _same(getattr(a, name), getattr(b, name))]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return a.tobytes() == b.tobytes()
+    return bool(a == b)
 
 
 def random_case(seed: int) -> tuple[Trace, ServingSetup]:
@@ -25,27 +79,13 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
     trace = _random_trace(rng, unit)
     budget = int(_pick(rng, [64, 256, 2048]))
     longest = int((trace.input_tokens + trace.output_tokens).max())
-    tiers = tuple(
-        StoreSetup(
-            name=f"tier{k}",
-            capacity_blocks=1 + int(rng.random() * 80),
-            policy=str(_pick(rng, ["lru", "fifo", "sieve"])),
-            placement=str(_pick(rng, ["exclusive", "inclusive"])),
-            shared=rng.random() < 0.5,
-            read_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
-            write_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
-            read_latency_s=float(_pick(rng, [0.0, 1e-4])),
-            write_latency_s=float(_pick(rng, [0.0, 1e-3])),
-        )
-        for k in range(int(_pick(rng, [0, 1, 2, 3])))
-    )
     setup = ServingSetup(
         replicas=int(_pick(rng, [1, 1, 2, 3])),
         pool_pages=int((longest // page + 3) * _pick(rng, [0.8, 1, 1.5, 3, 10])) + 1,
         page_tokens=page,
         unit_tokens=unit,
         hbm_policy=str(_pick(rng, ["lru", "fifo", "sieve"])),
-        tiers=tiers,
+        tiers=tuple(_random_tier(rng, k) for k in range(int(_pick(rng, [0, 1, 2, 3])))),
         host_link_read_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
         host_link_write_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
         host_link_latency_s=float(_pick(rng, [0.0, 1e-5])),
@@ -65,6 +105,20 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         write_backlog_s=float(_pick(rng, [0.0, 0.01, 10.0])),
     )
     return trace, setup
+
+
+def _random_tier(rng: np.random.Generator, k: int) -> StoreSetup:
+    return StoreSetup(
+        name=f"tier{k}",
+        capacity_blocks=1 + int(rng.random() * 80),
+        policy=str(_pick(rng, ["lru", "fifo", "sieve"])),
+        placement=str(_pick(rng, ["exclusive", "inclusive"])),
+        shared=rng.random() < 0.5,
+        read_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
+        write_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
+        read_latency_s=float(_pick(rng, [0.0, 1e-4])),
+        write_latency_s=float(_pick(rng, [0.0, 1e-3])),
+    )
 
 
 def _random_trace(rng: np.random.Generator, granule: int) -> Trace:

@@ -1,0 +1,320 @@
+"""One replica: its queue, its steps, its memory. The rules are in `tests.reference.serving`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from simcore.serving.setup import ServingSetup
+from simcore.traces.trace import Trace
+from tests.reference.tiers import PICOSECONDS, Tiers, picoseconds
+
+
+class Request:
+    def __init__(self, trace: Trace, setup: ServingSetup, i: int) -> None:
+        self.number, self.unit, self.page = i, setup.unit_tokens, setup.page_tokens
+        self.due, self.think = picoseconds(trace.arrival_s[i]), picoseconds(trace.think_s[i])
+        self.after, self.wave = int(trace.after[i]), int(trace.wave[i])
+        self.prompt, self.output = int(trace.input_tokens[i]), int(trace.output_tokens[i])
+        self.most = self.prompt + self.output - 1  # tokens it ever has keys and values of; the last one is not computed on
+        # A block is named by its last granule, whose id stands for all before it.
+        ids = [int(granule) for granule in trace.block_ids[trace.block_start[i] : trace.block_start[i + 1]]]
+        granules = self.unit // trace.granule_tokens
+        whole, in_prompt = ids[granules - 1 :: granules], self.prompt // self.unit
+        partial = ids[-1:] if setup.partial_block and not trace.has_output_ids and self.prompt % self.unit else []
+        self.blocks = whole[:in_prompt] + partial  # of its prompt
+        self.output_blocks = whole[in_prompt : self.most // self.unit] if setup.output_reuse and trace.has_output_ids else []
+        self.state = "to come"  # waiting, loading, prefill, decode, done, rejected
+        self.replica = -1
+        self.arrival = self.admitted = self.first = self.finish = None
+        self.target = self.computed = self.generated = 0  # tokens: to prefill, with keys and values, of output
+        self.held: list[int] = []  # blocks it pins
+        self.pages = 0  # private ones
+        self.load_start = self.ready = self.load_wait = 0
+        self.preemptions = self.peak = self.recomputed = 0
+        self.hit_tokens = [0] * (len(setup.tiers) + 1)
+
+    @property
+    def over(self) -> bool:
+        return self.state in ("done", "rejected")
+
+    def covered(self, blocks: int) -> int:
+        """Tokens of the prompt in its first `blocks` blocks."""
+        return min(blocks * self.unit, self.prompt)
+
+    def in_tiers(self, where: list[int], tiers: set[int]) -> int:
+        """Tokens in those of the blocks found at `where` that are in `tiers`."""
+        return sum(self.covered(i + 1) - self.covered(i) for i, tier in enumerate(where) if tier in tiers)
+
+    def private(self, tokens: int, blocks: int) -> int:
+        """Pages for what of `tokens` tokens is behind the first `blocks` blocks."""
+        return -(-(tokens - self.covered(blocks)) // self.page)
+
+    def all_pages(self, tokens: int) -> int:
+        return len(self.blocks) * (self.unit // self.page) + self.private(tokens, len(self.blocks))
+
+
+class Replica:
+    def __init__(self, setup: ServingSetup, tiers: Tiers) -> None:
+        self.setup, self.tiers, self.pool = setup, tiers, tiers.stores[0]
+        self.lin = [picoseconds(seconds) for seconds in setup.costs.lin_s]
+        self.unit_pages = setup.unit_tokens // setup.page_tokens
+        self.queue: list[Request] = []
+        self.running: list[Request] = []  # by admission
+        self.current: Request | None = None  # prefill under way
+        self.stuck: Request | None = None  # did not fit, and nothing was released since
+        self.prefill = self.pairs = 0  # tokens and attended pairs of the step
+        self.decoding: list[Request] = []  # in the step
+        self.ended: list[Request] = []  # prefills that end with the step
+        self.start: int | None = None  # of the step under way
+        self.wake: int | None = None  # when it ends, or the next may start
+        self.busy_time = 0
+        self.total: Counter[str] = Counter()
+
+    def those(self, state: str) -> list[Request]:
+        return [q for q in self.running if q.state == state]
+
+    # Memory
+
+    def available(self) -> int:
+        return self.free() + self.unit_pages * self.pool.idle()
+
+    def free(self) -> int:
+        return self.setup.pool_pages - self.unit_pages * len(self.pool.pins) - sum(q.pages for q in self.running)
+
+    def make_room(self, pages: int, now: int) -> None:
+        while self.free() < pages:
+            block = self.pool.victim()
+            assert block is not None
+            self.tiers.demote(0, block, self.pool.leave(block), now)
+
+    def add(self, block: int, ready: int, now: int) -> None:
+        self.make_room(self.unit_pages, now)
+        self.pool.enter(block, ready)
+        self.pool.pin(block)
+
+    def complete(self, q: Request, blocks: list[int], now: int) -> None:
+        """Blocks of q are computed."""
+        for block in blocks:
+            q.held.append(block)
+            if block in self.pool.pins:
+                self.pool.use(block)
+            else:
+                self.add(block, 0, now)
+                self.pool.flow["in_computed"] += 1
+                self.tiers.write_through(block, now)
+
+    def give_back(self, q: Request) -> None:
+        q.pages = 0
+        while q.held:
+            self.pool.unpin(q.held.pop())
+        self.running.remove(q)
+        self.stuck = None
+
+    def preempt(self, now: int) -> None:
+        q = self.running[-1]
+        if q.state == "loading":
+            self.end_load(q, now)
+        if self.current is q:
+            self.current = None
+        self.give_back(q)
+        self.queue.insert(0, q)
+        q.state, q.peak, q.computed = "waiting", max(q.peak, q.computed), 0
+        q.preemptions += 1
+        self.total["preemptions"] += 1
+
+    # A step
+
+    def start_step(self, now: int) -> None:
+        self.compose(now)
+        n = len(self.decoding)
+        if self.prefill or n:
+            costs = self.setup.costs
+            time = self.lin[self.prefill + n] + picoseconds(costs.seq_s) * n
+            time += picoseconds(costs.kv_s_per_token) * sum(q.computed for q in self.decoding)
+            self.start, self.wake = now, now + time + int(costs.pair_s * PICOSECONDS * self.pairs)
+            self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill, decode_tokens=n)
+        else:
+            self.wake = min((q.ready for q in self.those("loading")), default=None)
+
+    def compose(self, now: int) -> None:
+        preemptions, self.prefill, self.pairs = self.total["preemptions"], 0, 0
+        if self.setup.chunked_prefill:
+            self.secure_pages(now)
+            self.fill(self.setup.max_num_batched_tokens - len(self.those("decode")), now)
+        else:
+            self.fill(self.setup.max_num_batched_tokens, now)
+            if not self.prefill:
+                self.secure_pages(now)
+        self.decoding = self.those("decode") if self.setup.chunked_prefill or not self.prefill else []
+        if not self.prefill and not self.decoding:
+            if self.current is not None and self.stuck is self.current:
+                self.preempt(now)
+            if self.total["preemptions"] > preemptions:
+                self.compose(now)
+
+    def secure_pages(self, now: int) -> None:
+        while short := [q for q in self.those("decode") if q.private(q.computed + 1, len(q.held)) > q.pages]:
+            if len(short) <= self.available():
+                self.make_room(len(short), now)
+                for q in short:
+                    q.pages += 1
+                return
+            self.preempt(now)
+
+    def fill(self, budget: int, now: int) -> None:
+        while (left := budget - self.prefill) and (q := self.next_prefill(now)):
+            if self.prefill and not self.setup.chunked_prefill and q.target - q.computed > left:
+                return
+            if not self.chunk(q, min(q.computed + left, q.target), now):
+                self.stuck = q
+                return
+
+    def next_prefill(self, now: int) -> Request | None:
+        while self.current is None:
+            if loaded := [q for q in self.those("loading") if q.ready <= now]:
+                self.current = min(loaded, key=lambda q: (q.ready, q.number))
+                self.end_load(self.current, now)
+            elif not self.queue or self.stuck is self.queue[0] or len(self.running) >= self.setup.max_num_seqs:
+                return None
+            elif not self.admit(self.queue[0], now):
+                self.stuck = self.queue[0]
+                return None
+        return None if self.stuck is self.current else self.current
+
+    def chunk(self, q: Request, stop: int, now: int) -> bool:
+        """Compute q's tokens up to `stop`. False: no room."""
+        blocks = len(q.blocks) if stop >= q.prompt else stop // q.unit
+        new, pages = q.blocks[len(q.held) : blocks], q.private(stop, blocks)
+        if self.unit_pages * sum(not self.pool.pinned(block) for block in new) + pages > self.available() + q.pages:
+            return False
+        q.pages = 0
+        self.complete(q, new, now)
+        self.make_room(pages, now)
+        q.pages = pages
+        self.prefill += stop - q.computed
+        self.pairs += sum(range(q.computed + 1, stop + 1))
+        q.recomputed += max(min(stop, q.peak) - q.computed, 0)
+        q.computed = stop
+        if stop == q.target:
+            self.ended.append(q)
+            self.current = None
+        return True
+
+    def end_step(self, now: int) -> list[Request]:
+        """Returns the requests that finished."""
+        assert self.start is not None
+        self.busy_time += now - self.start
+        for q in self.decoding:
+            q.computed += 1
+        through = sorted(self.decoding, key=lambda q: q.number) + self.ended
+        self.start, self.ended = None, []
+        for q in through:
+            q.state, q.first = "decode", now if q.first is None else q.first
+            q.generated += 1
+            if q.generated == q.output:
+                q.state, q.finish, q.pages = "done", now, 0
+                self.complete(q, q.output_blocks, now)
+                self.give_back(q)
+        return [q for q in through if q.state == "done"]
+
+    # Admission
+
+    def admit(self, q: Request, now: int) -> bool:
+        q.target = q.prompt + q.generated
+        where = self.look_up(q)
+        if any(where) and not self.worth_loading(q, where, now):
+            where = where[: self.leading(where)]
+        found = list(zip(q.blocks, where, strict=False))
+        pinned = sum(tier == 0 and self.pool.pinned(block) for block, tier in found)
+        promised = sum(p.all_pages(p.target) - self.unit_pages * len(p.held) for p in self.those("loading"))
+        if q.all_pages(q.target) - self.unit_pages * pinned > self.available() - promised:
+            return False
+        self.count_hits(q, where)
+        self.running.append(self.queue.pop(0))
+        self.take(found, now)
+        q.held = [block for block, _ in found]
+        q.computed = min(q.covered(len(where)), q.target - 1)
+        q.admitted = now if q.admitted is None else q.admitted
+        q.load_start, q.ready = now, max((self.pool.ready[block] for block in q.held), default=now)
+        q.state = "loading" if q.ready > now else "prefill"
+        if q.state == "prefill":
+            self.current = q
+        return True
+
+    def end_load(self, q: Request, now: int) -> None:
+        q.state = "prefill"
+        q.load_wait += min(q.ready, now) - q.load_start
+
+    def look_up(self, q: Request) -> list[int]:
+        """Of the leading blocks that are found anywhere, the tier of each (0: the pool)."""
+        where: list[int] = []
+        for block in q.blocks:
+            tiers = [k for k, store in enumerate(self.tiers.stores) if block in store.pins]
+            if not tiers:
+                break
+            where.append(tiers[0])
+        return where[:-1] if self.setup.recompute_last and q.covered(len(where)) >= q.target else where
+
+    def leading(self, where: list[int]) -> int:
+        return next(i for i, tier in enumerate(where) if tier > 0)
+
+    def worth_loading(self, q: Request, where: list[int], now: int) -> bool:
+        setup = self.setup
+        if setup.load_rule == "threshold":
+            tokens = q.in_tiers(where, set(where) - {0})
+            return tokens >= setup.min_load_tokens and len(self.queue) <= setup.max_waiting
+        if setup.load_rule == "cheaper":
+            return self.load_end(q, where, now) - now <= self.recompute_time(q, where)
+        return setup.load_rule == "always"
+
+    def load_end(self, q: Request, where: list[int], now: int) -> int:
+        """When the last found block would be usable: `take` without moving anything."""
+        stores = self.tiers.stores
+        free = [store.read.free for store in stores]
+        end = now
+        for block, k in zip(q.blocks, where, strict=False):
+            at = stores[k].ready[block]
+            if k > 0:
+                free[k] = max(at, now, free[k]) + stores[k].read.block_time
+                free[0] = max(free[k], free[0]) + stores[0].read.block_time
+                at = free[0] + stores[k].read.latency + stores[0].read.latency
+            end = max(end, at)
+        return end
+
+    def recompute_time(self, q: Request, where: list[int]) -> int:
+        """What prefill takes longer without the blocks from the first one below on."""
+        budget = self.setup.max_num_batched_tokens
+        less, more = (min(q.covered(blocks), q.target - 1) for blocks in (self.leading(where), len(where)))
+        short, long = (
+            sum(self.lin[min(budget, q.target - done)] for done in range(start, q.target, budget)) for start in (more, less)
+        )
+        return long - short + int(self.setup.costs.pair_s * PICOSECONDS * sum(range(less + 1, more + 1)))
+
+    def take(self, found: list[tuple[int, int]], now: int) -> None:
+        """Pin all found blocks in the pool, after loading those below."""
+        for block, k in found:
+            if k == 0:
+                self.pool.use(block)
+        below = [(block, self.tiers.stores[k], self.tiers.stores[k].ready[block]) for block, k in found if k > 0]
+        for block, store, _ in below:
+            if store.inclusive:
+                store.use(block)
+            else:
+                store.leave(block)
+                store.flow["out_promoted"] += 1
+        for block, store, ready in below:
+            end = self.pool.read.send(store.read.send(max(ready, now)))
+            self.add(block, end + store.read.latency + self.pool.read.latency, now)
+            self.pool.flow["in_loaded"] += 1
+            if store.inclusive:
+                store.unpin(block)
+
+    def count_hits(self, q: Request, where: list[int]) -> None:
+        """Each tier is asked for what those above did not have."""
+        asked, kind = len(q.blocks), "readmission_" if q.preemptions else ""
+        for k, store in enumerate(self.tiers.stores):
+            store.flow[kind + "lookups"] += asked
+            store.flow[kind + "hits"] += where.count(k)
+            asked -= where.count(k)
+            if not q.preemptions:
+                q.hit_tokens[k] = q.in_tiers(where, {k})

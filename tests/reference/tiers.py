@@ -1,0 +1,139 @@
+"""Stores of blocks and the links between them. The rules of their moves are in `tests.reference.serving`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from simcore.serving.setup import ServingSetup, StoreSetup
+from tests.reference.policies import POLICIES
+
+PICOSECONDS = 10**12
+
+
+def picoseconds(seconds: float) -> int:
+    return round(float(seconds) * PICOSECONDS)
+
+
+@dataclass(eq=False)
+class Link:
+    """One direction of a host or device link."""
+
+    block_time: int
+    latency: int
+    free: int = 0
+    blocks: int = 0
+
+    def send(self, at: int) -> int:
+        """Queue a block that is there at time `at`; returns when its last byte has passed."""
+        self.free = max(self.free, at) + self.block_time
+        self.blocks += 1
+        return self.free
+
+
+class Store:
+    """An HBM pool with its replica's host link, or a lower tier with its device link. Blocks are ids."""
+
+    def __init__(self, capacity: int, policy: str, inclusive: bool, read: Link, write: Link) -> None:
+        self.capacity, self.inclusive, self.read, self.write = capacity, inclusive, read, write
+        self.policy = POLICIES[policy]()
+        self.pins: dict[int, int] = {}  # of each block in it
+        self.ready: dict[int, int] = {}  # from when on it is usable
+        self.flow: Counter[str] = Counter()
+
+    def enter(self, block: int, ready: int) -> None:
+        assert block not in self.pins and len(self.pins) < self.capacity
+        self.pins[block], self.ready[block] = 0, ready
+        self.policy.enter(block)
+
+    def leave(self, block: int) -> int:
+        assert not self.pins.pop(block)
+        self.policy.leave(block)
+        return self.ready.pop(block)
+
+    def pin(self, block: int) -> None:
+        if not self.pinned(block):
+            self.policy.pin(block)
+        self.pins[block] += 1
+
+    def unpin(self, block: int) -> None:
+        self.pins[block] -= 1
+        if not self.pinned(block):
+            self.policy.unpin(block)
+
+    def use(self, block: int) -> None:
+        self.pin(block)
+        self.policy.hit(block)
+
+    def pinned(self, block: int) -> bool:
+        return self.pins.get(block, 0) > 0
+
+    def idle(self) -> int:
+        return sum(pins == 0 for pins in self.pins.values())
+
+    def victim(self) -> int | None:
+        return self.policy.victim(self.pinned) if self.idle() else None
+
+
+@dataclass(eq=False)
+class Tiers:
+    """The stores one replica sees, its pool first."""
+
+    stores: list[Store]
+    backlog: int
+
+    def write(self, j: int, k: int, block: int, at: int, now: int) -> bool:
+        """Copy a block that tier j has at time `at` into tier k. False: refused."""
+        store = self.stores[k]
+        links = [self.stores[0].write, store.write] if j == 0 else [store.write]
+        refused = max(link.free for link in links) - now > self.backlog
+        pushed, full = None, len(store.pins) == store.capacity
+        if refused or (full and (pushed := store.victim()) is None):
+            store.flow["writes_refused"] += 1
+            return False
+        pushed_ready = 0 if pushed is None else store.leave(pushed)
+        for link in links:
+            at = link.send(at)
+        store.enter(block, at + sum(link.latency for link in links))
+        if pushed is not None:
+            self.demote(k, pushed, pushed_ready, now)
+        return True
+
+    def demote(self, j: int, block: int, ready: int, now: int) -> None:
+        """`block` was evicted from tier j."""
+        for k in range(j + 1, len(self.stores)):
+            held = block in self.stores[k].pins
+            if held or not self.stores[k].inclusive:
+                came = not held and self.write(j, k, block, max(ready, now), now)
+                self.stores[k].flow["in_demoted"] += came
+                self.stores[j].flow["out_evicted" if held or came else "out_dropped"] += 1
+                return
+        self.stores[j].flow["out_dropped"] += 1
+
+    def write_through(self, block: int, now: int) -> None:
+        """`block` was completed in the pool."""
+        for k, store in enumerate(self.stores):
+            if store.inclusive and block not in store.pins:
+                store.flow["in_written"] += self.write(0, k, block, now, now)
+
+
+def build_tiers(setup: ServingSetup) -> list[Tiers]:
+    """Of each replica its pool, its own stores and the shared ones."""
+
+    def store(tier: StoreSetup) -> Store:
+        read = Link(picoseconds(tier.read_s_per_block), picoseconds(tier.read_latency_s))
+        write = Link(picoseconds(tier.write_s_per_block), picoseconds(tier.write_latency_s))
+        return Store(tier.capacity_blocks, tier.policy, tier.placement == "inclusive", read, write)
+
+    pool = StoreSetup(
+        name="hbm",
+        capacity_blocks=setup.pool_pages * setup.page_tokens // setup.unit_tokens,
+        policy=setup.hbm_policy,
+        read_s_per_block=setup.host_link_read_s_per_block,
+        write_s_per_block=setup.host_link_write_s_per_block,
+        read_latency_s=setup.host_link_latency_s,
+        write_latency_s=setup.host_link_latency_s,
+    )
+    shared = {k: store(tier) for k, tier in enumerate(setup.tiers) if tier.shared}
+    below = [[shared.get(k) or store(tier) for k, tier in enumerate(setup.tiers)] for _ in range(setup.replicas)]
+    return [Tiers([store(pool), *stores], picoseconds(setup.write_backlog_s)) for stores in below]

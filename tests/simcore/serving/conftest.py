@@ -1,0 +1,12 @@
+"""One engine for all serving tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from simcore.serving.serve import prepare
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_engine() -> None:
+    prepare(("fifo", "lru", "sieve"))

@@ -1,0 +1,75 @@
+"""When requests arrive: open and closed loops, chains, barriers, a backlog; and those that never can be served."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simcore.serving.serve import serve
+from tests.simcore.serving.cases import costs, setup_of, trace_of
+
+ONE = 0.014  # a request of one block and one token, alone
+
+
+def test_a_chained_request_follows_what_the_client_saw() -> None:
+    trace = trace_of([(0, "a", 1), (0, "b", 1)], after=[-1, 0], think_s=[0, 2.0])
+    result = serve(trace, setup_of(costs=costs(request_s=0.5)))
+    assert result.arrival_s == pytest.approx([0, ONE + 0.5 + 2.0])
+    assert result.finish_s[1] - result.arrival_s[1] == pytest.approx(ONE + 0.5)
+
+
+def test_closed_loop_keeps_a_number_in_flight() -> None:
+    trace = trace_of([(9, "a", 1), (9, "b", 1), (9, "c", 1)], after=[-1, -1, 0], think_s=[0, 0, 5.0])
+    result = serve(trace, setup_of(arrivals="closed", concurrency=2))
+    # recorded times and chains do not matter
+    assert result.arrival_s == pytest.approx([0, 0, 0.018])
+    assert result.finish_s == pytest.approx([0.018, 0.018, 0.018 + ONE])
+
+
+def test_a_closed_loop_may_be_wider_than_the_trace() -> None:
+    result = serve(trace_of([(0, "a", 1), (0, "b", 1)]), setup_of(arrivals="closed", concurrency=50))
+    assert result.arrival_s.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("arrivals", ["open", "closed"])
+def test_a_wave_waits_for_all_of_the_one_before(arrivals: str) -> None:
+    trace = trace_of([(0, "a", 1), (0, "b", 11), (0, "c", 1), (0, "d", 1)], wave=[0, 0, 3, 4])
+    result = serve(trace, setup_of(arrivals=arrivals, concurrency=4))
+    assert result.arrival_s[2] == result.finish_s[1]
+    assert result.arrival_s[3] == result.finish_s[2]
+
+
+def test_a_chained_request_of_a_later_wave_waits_for_both() -> None:
+    chains = {"after": [-1, -1, 0, 1], "think_s": [0, 0, 0, 1.0], "wave": [0, 0, 1, 1]}
+    result = serve(trace_of([(0, "a", 1), (0, "b", 11), (0, "c", 1), (0, "d", 1)], **chains), setup_of())
+    assert result.arrival_s[2] == result.finish_s[1]  # its own predecessor was ready before
+    assert result.arrival_s[3] == pytest.approx(result.finish_s[1] + 1.0)
+
+
+def test_backlog_is_all_at_once() -> None:
+    trace = trace_of([(0, "a", 1), (5, "b", 1), (9, "c", 1)], after=[-1, 0, -1], think_s=[0, 3, 0], wave=[0, 0, 1])
+    result = serve(trace, setup_of(arrivals="backlog"))
+    assert result.arrival_s.tolist() == [0, 0, 0]
+    assert result.finish_s == pytest.approx([0.022] * 3)
+
+
+def test_what_can_never_fit_is_rejected_and_the_rest_is_served() -> None:
+    # pool of 3 blocks of 4 tokens: 8 + 5 - 1 tokens fit, 8 + 6 - 1 do not
+    trace = trace_of([(0, "ab", 5), (0, "cd", 6), (0, "e", 1)], after=[-1, -1, 1], think_s=[0, 0, 1.0])
+    result = serve(trace, setup_of(3, replicas=2))
+    assert result.rejected.tolist() == [False, True, False]
+    assert result.replica.tolist() == [0, -1, 1]  # it takes no turn
+    assert np.isnan([result.first_token_s[1], result.finish_s[1], result.queue_s[1]]).all()
+    assert result.arrival_s[2] == pytest.approx(1.0)  # its successor comes all the same
+    assert result.hit_tokens[1].sum() == 0
+
+
+def test_all_rejected() -> None:
+    result = serve(trace_of([(0, "abcd", 1), (1, "abcd", 1)]), setup_of(3))
+    assert result.rejected.all()
+    assert (result.steps, result.stores["hbm"].lookups) == (0, 0)
+
+
+def test_rejection_does_not_hold_a_place_in_a_closed_loop() -> None:
+    result = serve(trace_of([(0, "abcd", 1), (0, "a", 1)]), setup_of(3, arrivals="closed", concurrency=1))
+    assert result.arrival_s.tolist() == [0, 0]

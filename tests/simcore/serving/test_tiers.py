@@ -1,0 +1,207 @@
+"""Tiers below HBM by hand: who holds a block, when it is usable, whether it is loaded.
+
+Blocks of 4 tokens, requests of one output token, so a lone request of b blocks to compute takes 10 + 4 b ms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simcore.serving.result import ServingResult
+from simcore.serving.serve import serve
+from simcore.serving.setup import StoreSetup
+from tests.simcore.serving.cases import costs, one_by_one, setup_of, trace_of
+
+
+def tier(name: str = "dram", capacity_blocks: int = 100, **fields: Any) -> StoreSetup:
+    return StoreSetup(name=name, capacity_blocks=capacity_blocks, **fields)
+
+
+def run(blocks: list[str], pool_blocks: int, *tiers: StoreSetup, **knobs: Any) -> ServingResult:
+    return one_by_one(trace_of([(0, b, 1) for b in blocks]), setup_of(pool_blocks, tiers=tiers, **knobs))
+
+
+def found(result: ServingResult) -> list[list[int]]:
+    """Blocks found by request and tier."""
+    return (result.hit_tokens // 4).tolist()
+
+
+def test_exclusive_takes_victims_and_gives_them_back() -> None:
+    result = run(["ab", "cd", "ab"], 2, tier())
+    assert found(result) == [[0, 0], [0, 0], [0, 2]]
+    hbm, dram = result.stores["hbm"], result.stores["dram"]
+    assert (hbm.in_computed, hbm.in_loaded, hbm.out_evicted, hbm.out_dropped) == (4, 2, 4, 0)
+    assert (dram.in_demoted, dram.out_promoted, dram.resident_blocks) == (4, 2, 2)
+    assert (dram.lookups, dram.hits, dram.misses) == (6, 2, 4)
+    host, link = result.links["host"], result.links["dram"]
+    assert (host.written_blocks, host.read_blocks, link.written_blocks, link.read_blocks) == (4, 2, 4, 2)
+
+
+def test_inclusive_gets_a_copy_when_a_block_is_completed_and_keeps_it() -> None:
+    result = run(["ab", "cd", "ab"], 2, tier(placement="inclusive"))
+    assert found(result) == [[0, 0], [0, 0], [0, 2]]
+    hbm, dram = result.stores["hbm"], result.stores["dram"]
+    assert (hbm.out_evicted, hbm.out_dropped) == (4, 0)  # a copy is below
+    assert (dram.in_written, dram.in_demoted, dram.out_promoted, dram.resident_blocks) == (4, 0, 0, 4)
+
+
+def test_inclusive_takes_no_victims() -> None:
+    # the tier of one block keeps only the last one completed; a victim of HBM without a copy is lost
+    result = run(["a", "b", "c", "a"], 2, tier(capacity_blocks=1, placement="inclusive"))
+    assert found(result) == [[0, 0], [0, 0], [0, 0], [0, 0]]
+    assert result.stores["hbm"].out_dropped == 2
+
+
+def test_a_victim_goes_to_the_first_exclusive_tier_and_pushes_on() -> None:
+    tiers = tier("dram", 1), tier("nvme", 1)
+    result = run(["a", "b", "c", "d", "a"], 1, *tiers)
+    # HBM d; dram c; nvme b; a fell out
+    assert found(result) == [[0, 0, 0]] * 5
+    result = run(["a", "b", "c", "d", "c", "b"], 1, *tiers)
+    # c comes up from dram, d goes down and stays; b is still in nvme
+    assert found(result)[4:] == [[0, 1, 0], [0, 0, 1]]
+    assert result.stores["dram"].out_dropped == 0
+    assert result.stores["nvme"].out_dropped == 1
+    assert result.links["host"].written_blocks == 5 and result.links["nvme"].written_blocks == 3
+
+
+def test_a_victim_skips_inclusive_tiers_and_stops_at_a_copy() -> None:
+    # dram (inclusive, 1 block) holds the last completed; what it pushes out goes to nvme
+    tiers = tier("dram", 1, placement="inclusive"), tier("nvme", 9)
+    result = run(["a", "b", "c"], 1, *tiers)
+    dram, nvme = result.stores["dram"], result.stores["nvme"]
+    # a leaves HBM while its copy is in dram; b's copy pushes a's to nvme; the same for b and c
+    assert (result.stores["hbm"].out_evicted, dram.in_written, dram.out_evicted, nvme.in_demoted) == (2, 3, 2, 2)
+    assert found(run(["a", "b", "c", "a"], 1, *tiers))[3] == [0, 0, 1]
+
+
+def test_write_through_goes_to_every_inclusive_tier() -> None:
+    result = run(["ab"], 9, tier("dram", placement="inclusive"), tier("cxl"), tier("nvme", placement="inclusive"))
+    assert [result.stores[name].in_written for name in ("dram", "cxl", "nvme")] == [2, 0, 2]
+    assert result.links["host"].written_blocks == 4
+
+
+def test_a_shared_tier_serves_other_replicas() -> None:
+    for shared, expected in ((True, [0, 2]), (False, [0, 0])):
+        result = run(["ab", "ab"], 9, tier(placement="inclusive", shared=shared), replicas=2)
+        assert found(result)[1] == expected
+        assert result.stores["dram"].capacity_blocks == (100 if shared else 200)
+        assert result.links["dram"].links == (1 if shared else 2)
+        assert result.links["host"].links == 2
+
+
+def test_a_load_passes_both_links_block_by_block() -> None:
+    slow = tier(read_s_per_block=0.003, read_latency_s=0.1)
+    link = {"host_link_read_s_per_block": 0.002, "host_link_latency_s": 0.01}
+    result = run(["abcd", "wxyz", "abcd"], 4, slow, **link)
+    # 4 blocks at 3 ms, the last then 2 ms on the host link, then both latencies; then the one token of a full match
+    assert result.load_s[2] == pytest.approx(4 * 0.003 + 0.002 + 0.11)
+    assert result.first_token_s[2] - result.arrival_s[2] == pytest.approx(0.124 + 0.011)
+    # with the host link the slower one, the first block waits for the tier's link only once
+    link["host_link_read_s_per_block"] = 0.005
+    assert run(["abcd", "wxyz", "abcd"], 4, slow, **link).load_s[2] == pytest.approx(0.003 + 4 * 0.005 + 0.11)
+
+
+def test_loads_queue_on_a_link() -> None:
+    trace = trace_of([(0, "ab", 1), (1, "cd", 1), (2, "wxyz", 1), (9, "ab", 1), (9, "cd", 1)])
+    result = serve(trace, setup_of(4, tiers=(tier(read_s_per_block=0.05),)))
+    assert result.load_s[3:] == pytest.approx([0.1, 0.2])
+
+
+def test_others_run_while_a_load_is_on_the_way() -> None:
+    trace = trace_of([(0, "ab", 1), (1, "wxyz", 1), (9, "ab", 1), (9.01, "u", 1)])
+    result = serve(trace, setup_of(4, tiers=(tier(read_s_per_block=0.5),)))
+    assert result.first_token_s[2:] == pytest.approx([10.0 + 0.011, 9.01 + 0.014])
+
+
+def test_whoever_needs_a_block_on_its_way_waits_for_it() -> None:
+    trace = trace_of([(0, "ab", 1), (1, "wxyz", 1), (9, "ab", 1), (9.5, "abu", 1)])
+    result = serve(trace, setup_of(4, tiers=(tier(read_s_per_block=0.5),)))
+    assert result.load_s[2:] == pytest.approx([1.0, 0.5])
+    assert result.hit_tokens[3].tolist() == [8, 0]  # it is HBM's by then
+    assert result.links["dram"].read_blocks == 2
+
+
+def test_a_block_is_not_loaded_before_it_was_written() -> None:
+    slow = tier(write_s_per_block=2.0, write_latency_s=0.5)
+    trace = trace_of([(0, "a", 1), (1, "b", 1), (2, "a", 1)])
+    result = serve(trace, setup_of(1, tiers=(slow,), host_link_write_s_per_block=0.25, write_backlog_s=9.0))
+    # evicted at 1 s: 0.25 s on the host link, 2 s on the tier's, 0.5 s latency
+    assert result.load_s[2] == pytest.approx(1 + 0.25 + 2.0 + 0.5 - 2)
+
+
+def test_a_write_that_would_wait_too_long_is_dropped() -> None:
+    slow = tier(write_s_per_block=0.2, placement="inclusive")
+    result = run(["abcdef"], 9, slow, write_backlog_s=0.5)
+    # waits of 0, 0.2, 0.4 s are fine, 0.6 s is not
+    dram = result.stores["dram"]
+    assert (dram.in_written, dram.writes_refused) == (3, 3)
+    # the host link counts too, from HBM
+    result = run(["abcdef"], 9, tier(placement="inclusive"), host_link_write_s_per_block=0.2, write_backlog_s=0.5)
+    assert result.stores["dram"].writes_refused == 3
+
+
+def test_a_refused_victim_is_lost() -> None:
+    result = run(["abcd", "wxyz"], 4, tier(write_s_per_block=0.2), write_backlog_s=0.3)
+    hbm, dram = result.stores["hbm"], result.stores["dram"]
+    assert (hbm.out_evicted, hbm.out_dropped, dram.in_demoted, dram.writes_refused) == (2, 2, 2, 2)
+
+
+def test_never_and_always() -> None:
+    for rule, expected in (("always", [0, 2]), ("never", [0, 0])):
+        result = run(["ab", "cd", "ab"], 2, tier(), load_rule=rule)
+        assert found(result)[2] == expected
+
+
+@pytest.mark.parametrize(("minimum", "expected"), [(8, 2), (9, 0)])
+def test_threshold_on_tokens(minimum: int, expected: int) -> None:
+    result = run(["ab", "cd", "ab"], 2, tier(), load_rule="threshold", min_load_tokens=minimum, max_waiting=1)
+    assert found(result)[2] == [0, expected]
+
+
+@pytest.mark.parametrize(("waiting", "expected"), [(3, 2), (2, 0)])
+def test_threshold_on_the_queue(waiting: int, expected: int) -> None:
+    trace = trace_of([(0, "ab", 1), (1, "cd", 1), (2, "ab", 1), (2, "w", 1), (2, "x", 1)])
+    rule = {"load_rule": "threshold", "max_waiting": waiting}
+    assert serve(trace, setup_of(4, tiers=(tier(),), **rule)).hit_tokens[2].sum() == 8  # in HBM: no question
+    result = serve(trace, setup_of(2, tiers=(tier(),), **rule))
+    assert found(result)[2] == [0, expected]  # itself and two behind it
+
+
+def test_cheaper_weighs_load_against_compute() -> None:
+    # 2 of 3 blocks: computing them takes 8 ms more, plus their attention: 1 + ... + 8 = 36 pairs of 0.1 ms
+    for per_block, pair_s, expected in ((0.004, 0.0, 2), (0.0041, 0.0, 0), (0.0058, 1e-4, 2), (0.0059, 1e-4, 0)):
+        knobs = {"load_rule": "cheaper", "costs": costs(pair_s=pair_s)}
+        result = run(["ab", "cde", "abx"], 3, tier(read_s_per_block=per_block), **knobs)
+        assert found(result)[2] == [0, expected]
+    # latency and the other link count
+    for knobs in ({"host_link_latency_s": 0.0041}, {"host_link_read_s_per_block": 0.0041}):
+        result = run(["ab", "cde", "abx"], 3, tier(read_s_per_block=0.002), load_rule="cheaper", **knobs)
+        assert found(result)[2] == [0, 0]
+
+
+def test_cheaper_sees_the_queue_of_the_link() -> None:
+    trace = trace_of([(0, "ab", 1), (1, "cd", 1), (2, "wxyz", 1), (9, "ab", 1), (9, "cd", 1)])
+    result = serve(trace, setup_of(4, tiers=(tier(read_s_per_block=0.003),), load_rule="cheaper"))
+    # 6 ms against 8 - 1 ms for the first; the second would be done after 12 ms
+    assert found(result)[3:] == [[0, 2], [0, 0]]
+
+
+def test_not_loading_cuts_the_run_at_the_first_block_below() -> None:
+    # x takes the room of c, the tail
+    assert found(run(["abc", "x", "abc"], 3, tier(), load_rule="always"))[2] == [2, 1]
+    assert found(run(["abc", "x", "abc"], 3, tier(), load_rule="never"))[2] == [2, 0]
+    # FIFO gives up a, the head: without it b and c in HBM are of no use
+    assert found(run(["abc", "x", "abc"], 3, tier(), load_rule="always", hbm_policy="fifo"))[2] == [2, 1]
+    assert found(run(["abc", "x", "abc"], 3, tier(), load_rule="never", hbm_policy="fifo"))[2] == [0, 0]
+
+
+def test_policies_of_tiers_are_their_own() -> None:
+    blocks = ["a", "b", "c", "a", "d", "e", "a"]
+    lru, fifo = (
+        run(blocks, 1, tier(capacity_blocks=3, placement="inclusive", policy=policy)).hit_tokens.sum(0)
+        for policy in ("lru", "fifo")
+    )
+    assert lru[1] == 8 and fifo[1] == 4  # the hit on a keeps it in one and not in the other
