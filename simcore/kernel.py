@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.imputils import lower_getattr_generic
 from numba.core.options import DefaultOptions
@@ -75,7 +76,21 @@ class _ReferenceAttributes(AttributeTemplate):  # type: ignore[misc]
 
 @lower_getattr_generic(Reference)  # type: ignore[untyped-decorator]
 def _load_field(context: Any, builder: Any, reference: Reference, pointer: Any, name: str) -> Any:
-    return builder.load(cgutils.gep_inbounds(builder, pointer, 0, reference.target.fields.index(name)))
+    return _load_constant(builder, cgutils.gep_inbounds(builder, pointer, 0, reference.target.fields.index(name)))
+
+
+def _load_constant(builder: Any, pointer: Any) -> Any:
+    """Load what never changes, word by word, and say so: no store in between makes it necessary to load again."""
+    kind = pointer.type.pointee
+    count = len(kind.elements) if hasattr(kind, "elements") else getattr(kind, "count", None)
+    if count is None:
+        word = builder.load(pointer)
+        word.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return word
+    whole = kind(ir.Undefined)
+    for i in range(count):
+        whole = builder.insert_value(whole, _load_constant(builder, cgutils.gep_inbounds(builder, pointer, 0, i)), i)
+    return whole
 
 
 @intrinsic  # type: ignore[untyped-decorator]

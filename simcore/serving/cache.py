@@ -8,7 +8,6 @@ once. A damaged folder is replaced. Where nothing can be written there is no cac
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ import numba
 
 from simcore.kernel import entry
 
+_SOURCE = "run.py"
 _MANIFEST = "manifest.json"
 _KEPT = 32  # folders of engines that edits of a source left behind
 
@@ -37,15 +37,15 @@ def cached_entry(package: str, text: str, signature: Any) -> Entry | None:
         folder = root / package
         if _intact(folder, text):
             with suppress(Exception):  # not ours: whatever Numba may raise on reading, compiling again is right
-                return _compiled(package, folder, signature)
+                return _compiled(package, text, folder, signature)
     for root in _roots():
         with suppress(OSError):
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.TemporaryDirectory(prefix=f"{package}.", dir=root, ignore_cleanup_errors=True) as aside:
                 building = Path(aside, package)
                 building.mkdir()
-                (building / "run.py").write_text(text, encoding="utf-8")
-                run = _compiled(package, building, signature)
+                (building / _SOURCE).write_text(text, encoding="utf-8")
+                run = _compiled(package, text, building, signature)
                 with suppress(OSError):
                     _publish(building, root / package, text)
                 return run
@@ -54,9 +54,7 @@ def cached_entry(package: str, text: str, signature: Any) -> Entry | None:
 
 def uncached_entry(package: str, text: str, signature: Any) -> Entry:
     """The same, compiled for this process only."""
-    module = ModuleType(f"{package}.run")
-    exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)
-    return _for_signature(entry(module.run, cache=False), signature)
+    return _for_signature(entry(_function(package, text, f"<{package}.run>"), cache=False), signature)
 
 
 def _roots() -> list[Path]:
@@ -73,16 +71,19 @@ def _roots() -> list[Path]:
     return roots
 
 
-def _compiled(package: str, folder: Path, signature: Any) -> Entry:
-    name = f"{package}.run"
-    spec = importlib.util.spec_from_file_location(name, folder / "run.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+def _compiled(package: str, text: str, folder: Path, signature: Any) -> Entry:
     with _numba_files_beside_source():
-        run = entry(module.run, cache=True)
+        run = entry(_function(package, text, str(folder / _SOURCE)), cache=True)
     return _for_signature(run, signature)
+
+
+def _function(package: str, text: str, filename: str) -> Entry:
+    """The function `run` that `text` defines. Executed here, not imported: Python's own cache files are not ours to trust."""
+    module = ModuleType(f"{package}.run")
+    sys.modules[module.__name__] = module
+    exec(compile(text, filename, "exec"), module.__dict__)
+    run: Entry = module.run
+    return run
 
 
 def _for_signature(run: Any, signature: Any) -> Entry:
@@ -104,14 +105,14 @@ def _numba_files_beside_source() -> Iterator[None]:
 
 
 def _checksums(folder: Path) -> dict[str, str]:
-    files = [folder / "run.py", *sorted((folder / "__pycache__").glob("*.nb?"))]
+    files = [folder / _SOURCE, *sorted((folder / "__pycache__").glob("*.nb?"))]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _intact(folder: Path, text: str) -> bool:
     try:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        return bool(manifest == _checksums(folder)) and (folder / "run.py").read_text(encoding="utf-8") == text
+        return bool(manifest == _checksums(folder)) and (folder / _SOURCE).read_text(encoding="utf-8") == text
     except (OSError, ValueError):
         return False
 

@@ -87,7 +87,7 @@ def order_source(names: Sequence[str]) -> str:
         chooses = verb == "choose_victim"
         lines += ["", "@kernel", f"def {verb}(st: State, s: Int{typed}) -> {'Slot' if chooses else 'None'}:"]
         for number, (name, module) in enumerate(modules.items()):
-            calls = [f"{name}.{target}(st, s{passed})" for target in _targets(module, verb)]
+            calls = [f"{name}.{target}(st, s{passed})" for target in verb_functions(module, verb)]
             last = number == len(modules) - 1
             test = "    else:" if last else f"    {'el' if number else ''}if st.store[s].policy == {number}:"
             if len(modules) > 1:
@@ -98,14 +98,14 @@ def order_source(names: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _targets(module: ModuleType, verb: str) -> list[str]:
+def verb_functions(module: ModuleType, verb: str) -> list[str]:
     """The functions of a policy that a verb comes to, in order, with the defaults of those it leaves out.
 
     An object that enters pinned is inserted and then pinned. Where pinned objects are in no order, that is nothing at all.
     """
     if verb == "on_insert_pinned":
         own = any(hasattr(module, v) for v in _DEFAULTS)
-        return ["on_insert", *_targets(module, "on_pin")] if own else []
+        return ["on_insert", *verb_functions(module, "on_pin")] if own else []
     return [verb if hasattr(module, verb) else _DEFAULTS[verb]]
 
 

@@ -66,7 +66,8 @@ class Serving:
         self.chains = setup.arrivals == "open"
         self.coming = [q for q in self.requests if q.after < 0 or not self.chains]
         self.triggered: list[Request] = []  # chained, the one before is over
-        self.now = self.routed = self.wave = self.wave_open = 0
+        self.now = self.routed = self.wave_open = 0
+        self.wave = self.requests[0].wave
 
     def run(self) -> None:
         while not all(q.over for q in self.requests):

