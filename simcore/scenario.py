@@ -113,7 +113,6 @@ def canonical(scenario: Spec) -> dict[str, Any]:
     return data
 
 
-
 def describe(scenario: Spec) -> list[str]:
     """The scenario in words, one sentence an item."""
     return list(_module(scenario).describe(scenario))

@@ -87,7 +87,9 @@ class Study:
 
 def missed_words(constraint: str) -> str:
     """How a design that misses a constraint is called; built-in constraints are names, not expressions."""
-    return {"saturated": "saturated", "hbm_fit": "does not fit in HBM", "serves_all": "cannot hold every request"}.get(constraint, f"misses {constraint}")
+    return {"saturated": "saturated", "hbm_fit": "does not fit in HBM", "serves_all": "cannot hold every request"}.get(
+        constraint, f"misses {constraint}"
+    )
 
 
 def _metric(key: str) -> Metric | None:

@@ -124,8 +124,10 @@ def read_constraints(raw: Any, scope: Scope) -> tuple[Constraint, ...]:
 
 
 def built_in(scope: Scope, allow_saturated: bool) -> tuple[Constraint, ...]:
-    """The constraints of every space: the design fits the GPU, can hold every request, and (unless allowed) sustains the load."""
-    written = {HBM_FIT: "hbm_excess_bytes <= 0", SERVES_ALL: "rejected_requests == 0"} | ({} if allow_saturated else {SATURATED: "saturated == 0"})
+    """The constraints of every space: it fits the GPU, holds every request and (unless allowed) sustains the load."""
+    written = {HBM_FIT: "hbm_excess_bytes <= 0", SERVES_ALL: "rejected_requests == 0"} | (
+        {} if allow_saturated else {SATURATED: "saturated == 0"}
+    )
     found = []
     for name, text in written.items():
         read = constraint(text, scope)

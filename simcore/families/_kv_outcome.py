@@ -72,9 +72,7 @@ def _ideal_hit_tokens(
     trace: Trace, unit_tokens: int, partial_block: bool, output: bool, recompute_last: bool
 ) -> NDArray[np.int64]:
     """(n,) prompt tokens that a cache of unlimited size finds; the same for every design of a search on this trace."""
-    ideal = ideal_hit(
-        trace, unit_tokens, partial_block=partial_block, output=output, recompute_last=recompute_last
-    ).hit_tokens
+    ideal = ideal_hit(trace, unit_tokens, partial_block=partial_block, output=output, recompute_last=recompute_last).hit_tokens
     ideal.flags.writeable = False
     return ideal
 

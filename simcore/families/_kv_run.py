@@ -102,9 +102,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         host_link_read_s_per_block=host_s,
         host_link_write_s_per_block=host_s,
         host_link_latency_s=0.0,
-        costs=step_costs(
-            scenario.model, gpu, scenario.kv_format, scenario.weights, engine.max_num_batched_tokens, constants
-        ),
+        costs=step_costs(scenario.model, gpu, scenario.kv_format, scenario.weights, engine.max_num_batched_tokens, constants),
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         chunked_prefill=engine.chunked_prefill,

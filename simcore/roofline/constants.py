@@ -1,6 +1,7 @@
 """Calibrated constants of the step-time and transfer formulas, one set per pair of GPU and engine family.
 
-A set that was fitted states how far the engine is from the measurements with it. A pair without a fit gets the typical values ("default").
+A set that was fitted states how far the engine is from the measurements with it. A pair without a fit gets the typical
+values ("default").
 Sets whose fit was degenerate (an efficiency above 1, a start-up time of half a second) are not shipped.
 """
 

@@ -25,7 +25,7 @@ class Leaf(Spec):
 
 class Root(Spec):
     shorthand = None
-    tiers: dict[str, Leaf] = {}
+    tiers: dict[str, Leaf] = {}  # noqa: RUF012  (pydantic copies defaults)
     gpu: Leaf | None = None
     many: tuple[Leaf, ...] = ()
 
@@ -44,7 +44,11 @@ def test_yaml_and_python_names_build_the_same_spec() -> None:
 def test_shorthands_expand_everywhere() -> None:
     raw = {"tiers": {"dram": "ddr5"}, "gpu": "h100", "many": ["x", {"capacity": 0}]}
     expanded = Root.expand(raw)
-    assert expanded == {"tiers": {"dram": {"preset": "ddr5"}}, "gpu": {"preset": "h100"}, "many": [{"preset": "x"}, {"capacity": 0}]}
+    assert expanded == {
+        "tiers": {"dram": {"preset": "ddr5"}},
+        "gpu": {"preset": "h100"},
+        "many": [{"preset": "x"}, {"capacity": 0}],
+    }
     assert raw["gpu"] == "h100"
 
 

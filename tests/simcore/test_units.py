@@ -13,7 +13,15 @@ from simcore.specs.base import yaml_name
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("64 GiB", 64 * 2**30), ("64GiB", 64 * 2**30), ("1.5 GiB", 3 * 2**29), ("80 GB", 80 * 10**9), ("7 B", 7), (0, 0), ("0", 0)],
+    [
+        ("64 GiB", 64 * 2**30),
+        ("64GiB", 64 * 2**30),
+        ("1.5 GiB", 3 * 2**29),
+        ("80 GB", 80 * 10**9),
+        ("7 B", 7),
+        (0, 0),
+        ("0", 0),
+    ],
 )
 def test_bytes(text: object, value: int) -> None:
     assert units.parse_bytes(text) == value
@@ -33,14 +41,21 @@ def test_bandwidth(text: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "pair"),
-    [("5 %", (0.05, "fraction")), ("4 /s", (4.0, "per_second")), ("0.02", (0.02, "number")), ("989.5 TFLOPS", (989.5e12, "flops"))],
+    [
+        ("5 %", (0.05, "fraction")),
+        ("4 /s", (4.0, "per_second")),
+        ("0.02", (0.02, "number")),
+        ("989.5 TFLOPS", (989.5e12, "flops")),
+    ],
 )
 def test_any_dimension(text: str, pair: tuple[float, str]) -> None:
     value, dimension = units.parse_quantity(text)
     assert (pytest.approx(value), dimension) == pair
 
 
-@pytest.mark.parametrize("value", [64, 1.5, "64", True, None, "GiB", "64 gigs", "nan GiB", "64 GiB GiB", [1], "1e999 s", float("inf")])
+@pytest.mark.parametrize(
+    "value", [64, 1.5, "64", True, None, "GiB", "64 gigs", "nan GiB", "64 GiB GiB", [1], "1e999 s", float("inf")]
+)
 def test_what_is_no_capacity(value: object) -> None:
     with pytest.raises(InputError):
         units.parse_bytes(value)
@@ -89,7 +104,12 @@ def test_a_printed_value_carries_its_unit(value: float | None, unit: str, text: 
 
 @pytest.mark.parametrize(
     ("field", "name"),
-    [("capacity_bytes", "capacity"), ("read_bandwidth_bytes_per_s", "read_bandwidth"), ("usd_per_gib", "usd_per_gib"), ("ttft_s", "ttft")],
+    [
+        ("capacity_bytes", "capacity"),
+        ("read_bandwidth_bytes_per_s", "read_bandwidth"),
+        ("usd_per_gib", "usd_per_gib"),
+        ("ttft_s", "ttft"),
+    ],
 )
 def test_yaml_names_have_no_unit(field: str, name: str) -> None:
     assert yaml_name(field) == name

@@ -67,8 +67,14 @@ def test_lines_are_kept() -> None:
 
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.from_regex(r"[a-z_.*]{1,8}", fullmatch=True), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.from_regex(r"[a-z_.*]{1,8}", fullmatch=True), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 

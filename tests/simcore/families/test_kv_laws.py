@@ -80,9 +80,7 @@ def test_spaced_arrivals_a_larger_tier_never_raises_ttft_when_loading_is_cheaper
 @settings(max_examples=40)
 @given(workloads, st.integers(1, 8), st.integers(2, 20))
 def test_spaced_arrivals_a_faster_link_never_raises_ttft(workload: dict[str, Any], gb_per_s: int, times: int) -> None:
-    slow, fast = (
-        outcome({"tiers.dram.read_bandwidth": f"{rate} GB/s"}, workload) for rate in (gb_per_s, gb_per_s * times)
-    )
+    slow, fast = (outcome({"tiers.dram.read_bandwidth": f"{rate} GB/s"}, workload) for rate in (gb_per_s, gb_per_s * times))
     assert (slow.hit_tokens == fast.hit_tokens).all()
     assert ((fast.first_token_s - fast.arrival_s) <= (slow.first_token_s - slow.arrival_s) + 1e-9).all()
 
