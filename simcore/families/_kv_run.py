@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from simcore.errors import InputError
 from simcore.families._kv_outcome import outcome_of, sustainable_rps
 from simcore.families._kv_scenario import Scenario
@@ -36,6 +38,7 @@ def check_workload(scenario: Scenario) -> None:
         InputError: it cannot be read or generated, or has no such identities.
     """
     trace = trace_of(scenario)
+    check_context(scenario, trace)
     output_reuse(scenario, trace)
     partial_block(scenario, trace)
 
@@ -74,12 +77,27 @@ def partial_block(scenario: Scenario, trace: Trace) -> bool:
     return scenario.reuse.partial_block
 
 
+def check_context(scenario: Scenario, trace: Trace) -> None:
+    """Refuse a workload that the model cannot hold; an engine would turn such requests away.
+
+    Raises:
+        InputError: a request is longer than the model's context.
+    """
+    longest = int((trace.input_tokens.astype(np.int64) + trace.output_tokens).max())
+    limit = scenario.model.max_model_len
+    if longest > limit:
+        rule = f"must be at least the workload's longest request of {longest} tokens"
+        hint = "take a model with a longer context, or a shorter workload"
+        raise InputError(rule, path="model.max_model_len", value=limit, hint=hint)
+
+
 def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
     """Everything the serving engine needs, in blocks and seconds.
 
     Raises:
         InputError: the HBM pool or a tier does not hold a single block.
     """
+    check_context(scenario, trace)
     engine, gpu = scenario.engine, scenario.gpu
     constants = find_constants(gpu, engine.family)
     held = pool(scenario.model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)

@@ -34,7 +34,6 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("model.vocab_size", 300_000, {}),
     ("model.tied_embeddings", True, {}),
     ("model.dtype", "fp8", {}),
-    ("model.max_model_len", 4000, {}),
     ("model.experts", 256, MOE),
     ("model.experts_per_token", 16, MOE),
     ("model.mla.kv_lora_rank", 256, MLA),
@@ -141,6 +140,11 @@ def test_where_every_hit_leaves_policies_of_insertion_order_are_one_design(polic
     assert keys[0] == keys[1]
 
 
+def test_a_request_beyond_the_models_context_is_refused() -> None:
+    with pytest.raises(simcore.InputError, match="model.max_model_len: must be at least the workload's longest request"):
+        measured({"model.max_model_len": 4000})
+
+
 def test_a_capacity_beyond_the_device_is_refused() -> None:
     with pytest.raises(simcore.InputError, match="tiers.dram.capacity: must not exceed the device's 4 GiB"):
         simcore.build_scenario(with_paths({"tiers.dram.max_capacity": "4 GiB"}))
@@ -148,7 +152,7 @@ def test_a_capacity_beyond_the_device_is_refused() -> None:
 
 PROVENANCE = {"preset", "source", "date", "planning_value", "family"}
 ELSEWHERE = {
-    "gpu.name": "printed", "max_capacity": "a limit, tested above",
+    "gpu.name": "printed", "model.max_model_len": "a limit, tested above", "max_capacity": "a limit, tested above",
     "reuse.partial_block": "tested above", "reuse.recompute_last": "tested above",
     "kind": "selects the generator", "reader": "tested with the readers", "granule_tokens": "tested with the readers",
     "spread_ticks": "tested with the readers", "trace": "tested with the readers", "gpu.source": "printed",
