@@ -2,6 +2,9 @@
 
 Short names are used in YAML and on screen; exported keys (CSV, parquet, JSON, MLflow) carry the unit (`ttft_p99_s`). Both are
 accepted on input. A value of None means that it cannot be known for this scenario.
+
+Latencies, waits, hit ratios and prompt shares are those of the requests after the warm-up; throughput, utilisation, energy,
+bytes moved and the counts of events are those of the whole run.
 """
 
 from __future__ import annotations
@@ -95,15 +98,16 @@ for _name, _times, _text in (
 
 
 def _throughput(o: Outcome) -> float | None:
-    return float(o.output_tokens.sum()) / o.duration_s if o.duration_s > 0 else None
+    return o.total_output_tokens / o.duration_s if o.duration_s > 0 else None
 
 
 def _request_rate(o: Outcome) -> float | None:
-    return len(o.arrival_s) / o.duration_s if o.duration_s > 0 else None
+    return o.total_requests / o.duration_s if o.duration_s > 0 else None
 
 
 def _goodput(o: Outcome) -> float | None:
-    if (o.slo_ttft_s is None and o.slo_tpot_s is None) or o.duration_s <= 0:
+    rate = _request_rate(o)
+    if (o.slo_ttft_s is None and o.slo_tpot_s is None) or rate is None or len(o.arrival_s) == 0:
         return None
     good = np.ones(len(o.arrival_s), bool)
     if o.slo_ttft_s is not None:
@@ -111,7 +115,7 @@ def _goodput(o: Outcome) -> float | None:
     if o.slo_tpot_s is not None:
         many = o.output_tokens > 1
         good[many] &= tpot_s(o) <= o.slo_tpot_s
-    return float(good.sum()) / o.duration_s
+    return float(good.mean()) * rate
 
 
 def _hit_ratio(o: Outcome) -> float | None:
@@ -136,23 +140,30 @@ def _cost_per_million(o: Outcome) -> float | None:
 
 
 def _energy(o: Outcome) -> float | None:
-    power, tokens = o.static.get("gpu_power_w"), float(o.output_tokens.sum())
-    return power * o.busy_s / tokens if power is not None and tokens else None
+    power = o.static.get("gpu_power_w")
+    return power * o.busy_s / o.total_output_tokens if power is not None and o.total_output_tokens else None
 
 
 _row("throughput", "tokens/s", "max", "output tokens per second, first arrival to last finish", _throughput,
      suffix="_tokens_per_s")  # fmt: skip
 _row("request_rate", "requests/s", "max", "requests finished per second, first arrival to last finish", _request_rate,
      suffix="_rps")  # fmt: skip
-_row("goodput", "requests/s", "max", "requests per second that met the scenario's slo", _goodput, suffix="_rps")
+_row(
+    "goodput",
+    "requests/s",
+    "max",
+    "request_rate times the share of requests that met the scenario's slo",
+    _goodput,
+    suffix="_rps",
+)
 _row("sustainable_rate", "requests/s", "max",
      "rate at which this system drains these requests when all are waiting (middle 80 % of the finishes)",
      lambda o: o.sustainable_rps, suffix="_rps")  # fmt: skip
 _row("utilisation", "ratio", "min", "offered request rate over the sustainable rate", _utilisation)
-_row("saturated", "bool", "min", "utilisation of an open-loop load is 1 or more: latencies then grow with the trace's length",
+_row("saturated", "bool", "min", "an open-loop load at or above the sustainable rate: latencies grow with the trace's length",
      _saturated)  # fmt: skip
 _row("hit_ratio", "ratio", "max", "prompt tokens found in any tier at first admission over all prompt tokens", _hit_ratio)
-_row("block_hit_ratio", "ratio", "max", "prompt blocks found in any tier at first admission over all prompt blocks",
+_row("block_hit_ratio", "ratio", "max", "prompt blocks found at first admission over all prompt blocks, warm-up included",
      lambda o: o.hit_blocks / o.prompt_blocks if o.prompt_blocks else None)  # fmt: skip
 _row("hit_ceiling", "ratio", "max", "hit_ratio of a cache of unlimited size on this workload", lambda o: o.hit_ceiling)
 _row("queue_mean", "s", "min", "mean time from arrival to admission",
@@ -165,7 +176,7 @@ _row("recomputed_tokens", "count", "min", "tokens computed again after a preempt
 _row("rejected_requests", "count", "min", "requests longer than the HBM pool can ever hold", lambda o: float(o.rejected))
 _row("cost_usd_per_million_tokens", "USD", "min",
      "system_cost_usd spread over 4 years of this throughput, per million output tokens", _cost_per_million)  # fmt: skip
-_row("energy_j_per_token", "J", "min", "GPU board power while busy per output token; tiers and hosts are not counted",
+_row("energy_j_per_token", "J/token", "min", "GPU board power while busy per output token; tiers and hosts are not counted",
      _energy)  # fmt: skip
 _static("hbm_bytes", "bytes", "weights, activation and runtime reserve and KV pool, of all GPUs")
 _static("hbm_cost_usd", "USD", "hbm_bytes at the GPU's price per GiB of its memory")

@@ -55,6 +55,10 @@ class Outcome:
     tiers: tuple[TierOutcome, ...]
     links: tuple[LinkOutcome, ...]
     duration_s: float
+    """First arrival to last finish of the whole run, warm-up included, like the two totals."""
+    total_requests: int
+    """Requests served."""
+    total_output_tokens: int
     busy_s: float
     """Seconds in which a replica was executing a step, added up over replicas."""
     rejected: int

@@ -6,7 +6,7 @@ listed in `CONTRACT`; nothing here knows what a family simulates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from simcore.specs.base import Spec, validate
 from simcore.yamlio import load_yaml
 
 FAMILIES = "simcore.families"
-CONTRACT = ("Scenario", "check_workload", "simulate", "static_metrics", "canonical", "describe", "explain", "trust")
+CONTRACT = ("Scenario", "check_workload", "prepare", "simulate", "static_metrics", "canonical", "describe", "explain", "trust")
 SPACE_KEYS = frozenset({"scenario", "search", "objectives"})
 
 
@@ -91,6 +91,15 @@ def check_workload(scenario: Spec) -> None:
         InputError: a trace that cannot be read, or one that does not have what the scenario asks of it.
     """
     _module(scenario).check_workload(scenario)
+
+
+def prepare(scenarios: Iterable[Spec]) -> None:
+    """Get ready to simulate any of these scenarios: what has to be compiled is compiled now, once for all of them."""
+    by_family: dict[str, list[Spec]] = {}
+    for scenario in scenarios:
+        by_family.setdefault(scenario.family, []).append(scenario)  # type: ignore[attr-defined]
+    for members in by_family.values():
+        _module(members[0]).prepare(members)
 
 
 def measure(scenario: Spec, *, seed: int | None = None, replications: int = 1) -> dict[str, float | None]:

@@ -35,7 +35,7 @@ _UNITS: dict[str, tuple[str, float | int]] = {
     "W": ("watts", 1.0), "kW": ("watts", 1000.0),
     "USD": ("usd", 1.0), "$": ("usd", 1.0),
     "USD/GiB": ("usd_per_gib", 1.0),
-    "/s": ("per_second", 1.0), "/min": ("per_second", 1 / 60),
+    "/s": ("per_second", 1.0), "/min": ("per_second", 1 / 60), "requests/s": ("per_second", 1.0),
     "tokens/s": ("tokens_per_second", 1.0),
     "J/token": ("joules_per_token", 1.0),
 }  # fmt: skip
@@ -43,6 +43,7 @@ EXAMPLES = {
     "bytes": "64 GiB", "seconds": "80 ms", "bytes_per_second": "64 GB/s", "flops": "989 TFLOPS", "watts": "700 W",
     "usd": "27000 USD", "usd_per_gib": "15 USD/GiB", "per_second": "4 /s",
 }  # fmt: skip
+MAX_DIGITS = 60
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\D.*?)?\s*$")
 
 
@@ -60,6 +61,8 @@ def parse_quantity(value: Any) -> tuple[float | int, str]:
     if match is None:
         raise InputError("must be a number with a unit", value=value, hint='for example "64 GiB" or "80 ms"')
     number, unit = match.group(1).replace("_", ""), (match.group(2) or "").replace(" ", "")
+    if len(number) > MAX_DIGITS:
+        raise InputError(f"must have at most {MAX_DIGITS} digits", value=value)
     if not unit:
         return _finite(float(number) if re.search(r"[.eE]", number) else int(number)), "number"
     if unit not in _UNITS:

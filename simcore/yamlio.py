@@ -17,6 +17,8 @@ from simcore.errors import InputError
 
 MAX_FILE_BYTES = 16 * 2**20
 MAX_DEPTH = 50
+MAX_DIGITS = 60
+_LONG_NUMBER = re.compile(rf"[-+.0-9]{{{MAX_DIGITS + 1}}}")
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ def _refuse_unsupported(text: str, file: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise InputError(f"nested more than {MAX_DEPTH} deep", file=file, line=mark)
+        if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _LONG_NUMBER.match(event.value):
+            raise InputError(f"a number of more than {MAX_DIGITS} digits", file=file, line=mark, hint="quote it if it is text")
         if isinstance(event, yaml.AliasEvent):
             raise InputError("aliases (*name) are not supported", file=file, line=mark, hint="write the value out")
         if getattr(event, "anchor", None):

@@ -17,10 +17,14 @@ settings.load_profile("project")
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder with real traces and measurements that lies beside a development checkout; skips without it."""
-    folder = Path(__file__).resolve().parents[2] / "shared"
+    """The folder of real traces (`$DSE_TEST_DATA`, or `shared` beside the checkout); skips without it.
+
+    `traces/kv/mooncake_conversation.jsonl.zst` in it is FAST25-release/traces/conversation_trace.jsonl of kvcache-ai/Mooncake
+    (Apache-2.0), commit 3b5a5941, compressed by zstd.
+    """
+    folder = Path(os.environ.get("DSE_TEST_DATA") or Path(__file__).resolve().parents[2] / "shared")
     if not folder.is_dir():
-        pytest.skip("needs the folder of real traces beside the checkout")
+        pytest.skip("set DSE_TEST_DATA to a folder of real traces (see tests/conftest.py)")
     return folder
 
 

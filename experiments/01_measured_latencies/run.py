@@ -21,15 +21,22 @@ from simcore.specs.kv_format import KvFormatSpec, KvPair
 from simcore.traces.trace import Trace
 
 MODELS = {"Llama-3.1-70B": "llama-3.1-70b", "Qwen3-32B": "qwen3-32b", "Llama-3.1-8B": "llama-3.1-8b"}
-SETS = {
+FITTED = {  # (system, backend, version) -> constants fitted to these rows, KV format of the deployment as chosen by the fit
     ("h100_sxm", "vllm", ""): ("h100-sxm-vllm", "bf16"),
     ("h100_sxm", "vllm", "0.12.0"): ("h100-sxm-vllm-0.12", "bf16"),
-    ("h100_sxm", "sglang", "0.5.1.post1"): ("h100-sxm-sglang", "bf16"),  # lengths as stated
+    ("h100_sxm", "sglang", "0.5.1.post1"): ("h100-sxm-sglang", "bf16"),
     ("h200_sxm", "vllm", ""): ("h200-vllm", "fp8_e4m3"),
     ("h200_sxm", "trtllm", ""): ("h200-trtllm", "fp8_e4m3"),
     ("b200_sxm", "vllm", ""): ("b200-vllm", "fp8_e4m3"),
     ("b200_sxm", "trtllm", ""): ("b200-trtllm", "fp8_e4m3"),
 }
+UNSEEN = {  # rows of another model or GPU than the constants were fitted to
+    ("h100_sxm", "vllm", "0.12.0"): ("h100-sxm-vllm", "bf16"),
+    ("h200_sxm", "vllm", "0.12.0"): ("h200-vllm", "fp8_e4m3"),
+    ("h100_sxm", "vllm", ""): ("h200-vllm", "bf16"),
+    ("h200_sxm", "vllm", ""): ("h100-sxm-vllm", "fp8_e4m3"),
+}
+GPUS = {"h100_sxm": "h100-sxm", "h200_sxm": "h200", "b200_sxm": "b200"}
 WEIGHTS = {"": "bf16", "fp8": "fp8", "nvfp4": "nvfp4"}
 BUDGET = 8192
 FIXED_LENGTHS = {"h100-sxm-sglang"}
@@ -48,7 +55,7 @@ def closed_loop(isl: int, osl: int, clients: int, shortest: float) -> Trace:
 def simulated(row: dict[str, str], constants: Constants, kv: str) -> tuple[float, float]:
     """Mean (TTFT, TPOT) in milliseconds."""
     model = presets.model(MODELS[next(m for m in MODELS if m in row["model_path"])])
-    gpu = presets.gpu(constants.gpu or "", count=int(row["tp_size"]))
+    gpu = presets.gpu(GPUS[row["system"]], count=int(row["tp_size"]))
     clients = int(row["batch_size"])
     engine = EngineSpec(max_num_seqs=max(clients, 1), max_num_batched_tokens=max(BUDGET, clients), gpu_memory_utilization=0.9)
     weights = WEIGHTS[row["gemm_quant_mode"]]
@@ -75,29 +82,38 @@ def simulated(row: dict[str, str], constants: Constants, kv: str) -> tuple[float
     return 1e3 * float(np.nanmean(ttft)), 1e3 * float(np.nanmean(tpot))
 
 
-def rows(path: str) -> Iterator[tuple[str, dict[str, str], str]]:
+def rows(path: str, sets: dict[tuple[str, str, str], tuple[str, str]]) -> Iterator[tuple[str, dict[str, str], str]]:
     """(name of constants, row, KV format) of every distinct configuration that can be simulated."""
     seen = set()
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
             key = tuple(v for k, v in row.items() if k not in ("id", "silicon_ttft_ms", "silicon_tpot_ms"))
-            pair = SETS.get((row["system"], row["backend"], row["backend_version"]))
+            pair = sets.get((row["system"], row["backend"], row["backend_version"]))
             dense = any(m in row["model_path"] for m in MODELS) and row["pp_size"] == "1" and row["gemm_quant_mode"] in WEIGHTS
             if pair and dense and key not in seen:
                 seen.add(key)
                 yield pair[0], row, pair[1]
 
 
-def main(path: str) -> None:
-    errors: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for name, row, kv in rows(path):
+def table(path: str, sets: dict[tuple[str, str, str], tuple[str, str]]) -> None:
+    errors: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
+    for name, row, kv in rows(path, sets):
         ttft, tpot = simulated(row, load_constants(name), kv)
-        errors[name].append((ttft / float(row["silicon_ttft_ms"]) - 1, tpot / float(row["silicon_tpot_ms"]) - 1))
-    print("| constants | rows | TTFT median | TTFT mean | TPOT median | TPOT mean |\n|---|---|---|---|---|---|")
-    for name, pairs in sorted(errors.items()):
+        where = (name, next(m for m in MODELS if m in row["model_path"]), GPUS[row["system"]])
+        errors[where].append((ttft / float(row["silicon_ttft_ms"]) - 1, tpot / float(row["silicon_tpot_ms"]) - 1))
+    print("| constants | model | GPU | rows | TTFT median | TTFT mean | TPOT median | TPOT mean |")
+    print("|---|---|---|---|---|---|---|---|")
+    for where, pairs in sorted(errors.items()):
         e = 100 * np.abs(np.array(pairs))
-        cells = [f"{x:.0f}" for q in (0, 1) for x in (np.median(e[:, q]), e[:, q].mean())]
-        print(f"| {name} | {len(pairs)} | " + " | ".join(cells) + " |")
+        cells = [*where, str(len(pairs)), *(f"{x:.0f}" for q in (0, 1) for x in (np.median(e[:, q]), e[:, q].mean()))]
+        print("| " + " | ".join(cells) + " |")
+
+
+def main(path: str) -> None:
+    print("Rows the constants were fitted to\n")
+    table(path, FITTED)
+    print("\nRows of another model or GPU\n")
+    table(path, UNSEEN)
 
 
 if __name__ == "__main__":

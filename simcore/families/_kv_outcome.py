@@ -29,20 +29,19 @@ def sustainable_rps(drained: ServingResult) -> float | None:
 def outcome_of(
     scenario: Scenario, trace: Trace, setup: ServingSetup, result: ServingResult, sustainable: float | None
 ) -> Outcome:
-    """The outcome of a run; requests of the warm-up and rejected ones are not counted."""
-    counted = ~result.rejected
+    """The outcome of a run; latencies and hits leave out the warm-up and rejected requests."""
+    served = ~result.rejected
+    counted = served.copy()
     counted[: int(scenario.workload.warmup * trace.n)] = False
-    arrival, finish = result.arrival_s[counted], result.finish_s[counted]
-    duration = float(finish.max() - arrival.min()) if len(arrival) else 0.0
+    duration = float(result.finish_s[served].max() - result.arrival_s[served].min()) if served.any() else 0.0
     ideal = _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last)
     prompt = trace.input_tokens.astype(np.int64)[counted]
     stores = list(result.stores.values())
-    preempted = result.stores["hbm"]
     return Outcome(
         family=scenario.family,
-        arrival_s=arrival,
+        arrival_s=result.arrival_s[counted],
         first_token_s=result.first_token_s[counted],
-        finish_s=finish,
+        finish_s=result.finish_s[counted],
         input_tokens=prompt,
         output_tokens=trace.output_tokens.astype(np.int64)[counted],
         hit_tokens=result.hit_tokens[counted],
@@ -51,6 +50,8 @@ def outcome_of(
         tiers=tuple(_tier(scenario, setup, flow) for flow in stores),
         links=tuple(_link(scenario, setup, flow, result.end_s) for flow in result.links.values()),
         duration_s=duration,
+        total_requests=int(served.sum()),
+        total_output_tokens=int(trace.output_tokens.astype(np.int64)[served].sum()),
         busy_s=float(result.busy_s.sum()),
         rejected=int(result.rejected.sum()),
         preemptions=int(result.preemptions.sum()),
@@ -60,7 +61,7 @@ def outcome_of(
         sustainable_rps=sustainable,
         hit_ceiling=float(ideal[counted].sum() / prompt.sum()) if len(prompt) else 0.0,
         hit_blocks=sum(flow.hits for flow in stores),
-        prompt_blocks=preempted.lookups,
+        prompt_blocks=result.stores["hbm"].lookups,
         slo_ttft_s=scenario.slo.ttft_s,
         slo_tpot_s=scenario.slo.tpot_s,
         static=static_metrics(scenario),

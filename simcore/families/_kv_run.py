@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -14,17 +15,20 @@ from simcore.roofline.constants import find_constants
 from simcore.roofline.memory import pool, tier_block_bytes
 from simcore.roofline.step_time import step_costs
 from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_seconds_per_block
+from simcore.serving.serve import prepare as prepare_engine
 from simcore.serving.serve import serve
 from simcore.serving.setup import ServingSetup, StoreSetup
 from simcore.traces.reuse import reuse_unit
 from simcore.traces.trace import Trace
 from simcore.units import exact_bytes
 from simcore.workloads.resolve import build_trace
+from simcore.workloads.spec import TraceWorkload
 
 
 def trace_of(scenario: Scenario, seed: int | None = None) -> Trace:
-    """The requests the scenario offers; `seed` replaces the workload's own."""
-    workload = scenario.workload if seed is None else scenario.workload.with_changes(seed=seed)
+    """The requests the scenario offers; `seed` replaces the workload's own, if it is generated."""
+    recorded = isinstance(scenario.workload, TraceWorkload)
+    workload = scenario.workload if seed is None or recorded else scenario.workload.with_changes(seed=seed)
     try:
         return build_trace(workload)
     except InputError as error:
@@ -39,8 +43,16 @@ def check_workload(scenario: Scenario) -> None:
     """
     trace = trace_of(scenario)
     check_context(scenario, trace)
+    check_loop(scenario, trace)
     output_reuse(scenario, trace)
     partial_block(scenario, trace)
+
+
+def prepare(scenarios: Iterable[Scenario]) -> None:
+    """Load, at worst compile, one engine for the eviction policies of all these scenarios."""
+    policies = {tier.policy for scenario in scenarios for tier in (scenario.hbm, *scenario.lower_tiers.values())}
+    if policies:
+        prepare_engine(policies)
 
 
 def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
@@ -91,6 +103,18 @@ def check_context(scenario: Scenario, trace: Trace) -> None:
         raise InputError(rule, path="model.max_model_len", value=limit, hint=hint)
 
 
+def check_loop(scenario: Scenario, trace: Trace) -> None:
+    """Refuse a closed loop over sessions: it would send a question before the answer it refers to.
+
+    Raises:
+        InputError: `concurrency` with a workload whose requests follow one another.
+    """
+    if scenario.workload.concurrency is not None and (trace.after >= 0).any():
+        rule = "needs a workload of independent requests; here each turn waits for the one before"
+        hint = "give request_rate instead, or take shared_prefix, multiturn with a barrier, or a recorded trace"
+        raise InputError(rule, path="workload.concurrency", value=scenario.workload.concurrency, hint=hint)
+
+
 def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
     """Everything the serving engine needs, in blocks and seconds.
 
@@ -98,6 +122,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         InputError: the HBM pool or a tier does not hold a single block.
     """
     check_context(scenario, trace)
+    check_loop(scenario, trace)
     engine, gpu = scenario.engine, scenario.gpu
     constants = find_constants(gpu, engine.family)
     held = pool(scenario.model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)

@@ -86,6 +86,10 @@ class Scenario(Spec):
     def _consistent(self) -> Self:
         _check_tiers(self.tiers)
         kv_footprint_per_gpu(self.model, self.kv_format, self.gpu.count, self.engine.sliding_window_cache)
+        engine = self.engine
+        if engine.max_num_seqs > engine.max_num_batched_tokens:
+            rule = f"must not exceed max_num_batched_tokens ({engine.max_num_batched_tokens}): each sequence takes a token"
+            raise InputError(rule, path="engine.max_num_seqs", value=engine.max_num_seqs)
         find_weight_format(self.weights)
         find_constants(self.gpu, self.engine.family)
         return self

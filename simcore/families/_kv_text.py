@@ -13,6 +13,9 @@ from simcore.specs.tier import TierSpec
 from simcore.units import format_bandwidth, format_bytes, format_seconds
 from simcore.workloads.spec import TraceWorkload, WorkloadSpec
 
+UNSEEN_MODELS = "on other models than the fitted one medians were 32 and 6 % (Qwen3-32B), 113 and 80 % (an 8B)"
+"""experiments/01_measured_latencies, second table."""
+
 
 def describe(scenario: Scenario) -> list[str]:
     """The scenario in sentences: model and GPUs, tiers, workload, scheduler."""
@@ -92,18 +95,27 @@ def trust(scenario: Scenario) -> list[str]:
     pair = f"{scenario.gpu.name} with {scenario.engine.family}"
     if constants.ttft_error is None or constants.tpot_error is None:
         lines.append(f"TTFT, TPOT: typical step-time constants; no measurement of {pair} stands behind them.")
+        lines.append(f"On what a fit had not seen: {UNSEEN_MODELS}.")
     else:
-        other = "" if constants.measured_model == scenario.model.name else f"; {scenario.model.name} was not among them"
         lines.append(
-            f"TTFT +-{100 * constants.ttft_error:.0f} %, TPOT +-{100 * constants.tpot_error:.0f} %: median over "
-            f"{constants.measured_runs} measured runs of {constants.measured_model} on {pair}, HBM only, closed loop{other}."
+            f"TTFT off by {100 * constants.ttft_error:.0f} %, TPOT by {100 * constants.tpot_error:.0f} % (medians over "
+            f"{constants.measured_runs} measured runs of {constants.measured_model} on {pair}, the runs the constants were "
+            "fitted to; HBM only, closed loop)."
         )
+        if constants.measured_model != scenario.model.name:
+            lines.append(f"{scenario.model.name} was not measured: {UNSEEN_MODELS}.")
     links = [name.upper() for name in scenario.lower_tiers]
     if links:
         lines.append(f"Links to {', '.join(links)}: data-sheet rates, not calibrated on a machine.")
     if scenario.gpu.planning_value or any(t.planning_value for t in scenario.lower_tiers.values()):
         dates = sorted({d for d in (scenario.gpu.date, *(t.date for t in scenario.lower_tiers.values())) if d})
         lines.append(f"Prices are planning values of {', '.join(dates)} (dse presets), not quotes.")
+    workload = scenario.workload
+    if not isinstance(workload, TraceWorkload):
+        lines.append(
+            "A p99 of one workload seed: near saturation seeds differ by a factor of two, elsewhere by a tenth; "
+            "replications: 3 averages three."
+        )
     loss = quality_loss(scenario.model, scenario.kv_format)
     if loss is None:
         lines.append("Quality of this KV format on this model: nobody published it, so it is unknown.")

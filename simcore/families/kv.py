@@ -5,9 +5,9 @@ The parts: `_kv_scenario` what a user may write, `_kv_static` closed forms, `_kv
 """
 
 from simcore.families._kv_canonical import canonical
-from simcore.families._kv_run import check_workload, simulate
+from simcore.families._kv_run import check_workload, prepare, simulate
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_static import static_metrics
 from simcore.families._kv_text import describe, explain, trust
 
-__all__ = ["Scenario", "canonical", "check_workload", "describe", "explain", "simulate", "static_metrics", "trust"]
+__all__ = ["Scenario", "canonical", "check_workload", "describe", "explain", "prepare", "simulate", "static_metrics", "trust"]

@@ -52,7 +52,6 @@ def choose_victim(st: State, s: Int) -> Slot:
 @kernel
 def on_insert(st: State, s: Int, i: Slot) -> None:
     st.node[i].parked = 0
-    st.node[i].parked = 0
     list_insert(st, i, list_head(st, s, QUEUE))
 
 

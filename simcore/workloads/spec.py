@@ -94,6 +94,12 @@ class TraceWorkload(WorkloadSpec):
     granule_tokens: int | None = Field(None, ge=1)
     spread_ticks: bool = True
 
+    @model_validator(mode="after")
+    def _not_random(self) -> Self:
+        if self.seed:
+            raise InputError("changes nothing in a recorded trace", path="seed", value=self.seed, hint="leave it out")
+        return self
+
 
 def _resolve(raw: Any, info: ValidationInfo) -> WorkloadSpec:
     if isinstance(raw, WorkloadSpec):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from simcore import units
 from simcore.errors import InputError
+from simcore.metrics import METRICS
 from simcore.specs.base import yaml_name
 
 
@@ -59,6 +60,17 @@ def test_any_dimension(text: str, pair: tuple[float, str]) -> None:
 def test_what_is_no_capacity(value: object) -> None:
     with pytest.raises(InputError):
         units.parse_bytes(value)
+
+
+def test_a_number_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(InputError, match="at most 60 digits"):
+        units.parse_bytes("9" * 5000 + " GiB")
+
+
+def test_every_metric_can_be_limited_in_its_own_unit() -> None:
+    for metric in METRICS.values():
+        if metric.unit not in ("ratio", "bool", "count"):
+            assert units.parse_quantity(f"1 {'B' if metric.unit == 'bytes' else metric.unit}")[0] == 1, metric.name
 
 
 def test_a_bare_number_is_shown_the_right_form() -> None:

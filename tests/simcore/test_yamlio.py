@@ -35,6 +35,7 @@ def test_scalars_follow_yaml_1_2() -> None:
         ("a:\n\t- 1", "f.yaml:2: not valid YAML"),
         ("a: 1\n---\nb: 2\n", "not valid YAML"),
         ("? [a]\n: 1", "keys must be plain text"),
+        ("a: " + "9" * 5000, "a number of more than 60 digits"),
         ("[" * 100_000, "nested more than 50 deep"),
     ],
 )

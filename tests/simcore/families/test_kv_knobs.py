@@ -90,7 +90,7 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("slo.ttft", "1 ms", {}),
     ("slo.tpot", "1 ms", {}),
     ("workload.request_rate", 5, {}),
-    ("workload.concurrency", 8, {"workload.request_rate": None, "workload.concurrency": 3}),
+    ("workload.concurrency", 8, {"workload": {"kind": "shared_prefix", "concurrency": 3, "output_tokens": 100}}),
     ("workload.requests", 100, {}),
     ("workload.warmup", 0.3, {}),
     ("workload.seed", 7, {}),
@@ -138,6 +138,23 @@ def test_where_every_hit_leaves_policies_of_insertion_order_are_one_design(polic
     assert measured(lru) == measured(other)
     keys = [simcore.canonical(simcore.build_scenario(with_paths(changes))) for changes in (lru, other)]
     assert keys[0] == keys[1]
+
+
+def test_a_closed_loop_over_sessions_is_refused() -> None:
+    with pytest.raises(simcore.InputError, match="workload.concurrency: needs a workload of independent requests"):
+        measured({"workload.request_rate": None, "workload.concurrency": 8})
+
+
+def test_whole_run_metrics_do_not_move_with_the_warm_up() -> None:
+    whole = ("throughput_tokens_per_s", "energy_j_per_token", "cost_usd_per_million_tokens", "request_rate_rps", "utilisation")
+    none, half = measured({}), measured({"workload.warmup": 0.5})
+    assert [none[key] for key in whole] == [half[key] for key in whole]
+    assert none["ttft_mean_s"] != half["ttft_mean_s"]
+
+
+def test_a_seed_of_a_recorded_trace_is_refused(tmp_path: Any) -> None:
+    with pytest.raises(simcore.InputError, match="workload.seed: changes nothing in a recorded trace"):
+        measured({**_repeated_prompt(tmp_path, 700), "workload.seed": 3})
 
 
 def test_a_request_beyond_the_models_context_is_refused() -> None:
