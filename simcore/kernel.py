@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.core.imputils import lower_getattr_generic
 from numba.core.options import DefaultOptions

@@ -90,7 +90,10 @@ class Scenario(Spec):
         if engine.max_num_seqs > engine.max_num_batched_tokens:
             rule = f"must not exceed max_num_batched_tokens ({engine.max_num_batched_tokens}): each sequence takes a token"
             raise InputError(rule, path="engine.max_num_seqs", value=engine.max_num_seqs)
-        find_weight_format(self.weights)
+        try:
+            find_weight_format(self.weights)
+        except InputError as error:
+            raise error.within(prefix="weight_format") from None
         find_constants(self.gpu, self.engine.family)
         return self
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -35,12 +36,14 @@ def cached_entry(package: str, text: str, signature: Any) -> Entry | None:
     and written there. None: nothing can be written."""
     for root in _roots():
         folder = root / package
-        if _intact(folder, text):
+        if _trusted(root) and _intact(folder, text):
             with suppress(Exception):  # not ours: whatever Numba may raise on reading, compiling again is right
                 return _compiled(package, text, folder, signature)
     for root in _roots():
         with suppress(OSError):
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not _trusted(root):
+                continue
             with tempfile.TemporaryDirectory(prefix=f"{package}.", dir=root, ignore_cleanup_errors=True) as aside:
                 building = Path(aside, package)
                 building.mkdir()
@@ -58,17 +61,22 @@ def uncached_entry(package: str, text: str, signature: Any) -> Entry:
 
 
 def _roots() -> list[Path]:
-    """Where cached entries may be, best first. In the shared temporary folder only one that is the user's own."""
+    """Where cached entries may be, best first."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    private = Path(tempfile.gettempdir(), f"simcore-{os.getuid() if hasattr(os, 'getuid') else 'cache'}")
-    roots = [Path(home, "simcore")]
-    if os.environ.get("NUMBA_CACHE_DIR"):
-        roots.insert(0, Path(os.environ["NUMBA_CACHE_DIR"]))
-    with suppress(OSError):
-        private.mkdir(mode=0o700, exist_ok=True)
-        if not hasattr(os, "getuid") or (private.stat().st_uid == os.getuid() and not private.is_symlink()):
-            roots.append(private)
-    return roots
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    owner = os.getuid() if hasattr(os, "getuid") else "cache"
+    return [*([Path(given)] if given else []), Path(home, "simcore"), Path(tempfile.gettempdir(), f"simcore-{owner}")]
+
+
+def _trusted(root: Path) -> bool:
+    """Whether files there may be run. The temporary folder is everybody's: a folder in it must be the user's alone."""
+    if root.parent != Path(tempfile.gettempdir()) or not hasattr(os, "getuid"):
+        return True
+    try:
+        about = root.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o022
 
 
 def _compiled(package: str, text: str, folder: Path, signature: Any) -> Entry:

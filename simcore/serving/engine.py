@@ -20,7 +20,6 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba
 import numpy as np
 
-from simcore import kernel as kernel_module
 from simcore.errors import InputError
 from simcore.kernel import OPTIONS
 from simcore.plugins import find
@@ -135,7 +134,7 @@ def _kernels(package: str, order: str) -> Run:
 def _digest(order: str, policies: Iterable[ModuleType]) -> str:
     """Hash of everything the machine code depends on: sources, versions, processor, Numba's settings."""
     here = Path(__file__).parent
-    sources = {Path(kernel_module.__file__), here / "state.py", *(here / "kernels").glob("*.py")}
+    sources = {here.parent / "kernel.py", here / "state.py", *(here / "kernels").glob("*.py")}
     for module in policies:
         sources |= _jitted_sources(module)
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")

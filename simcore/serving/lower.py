@@ -113,9 +113,10 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     request = _records(n, state.REQUEST)
     request["arrival"] = NONE
     replica = _records(replicas, state.REPLICA)
-    for field in ("blocked", "current", "queue_head", "queue_tail", "run_head", "run_tail", "ended_head", "ended_tail"):
+    for field in ("blocked", "current", "queue_head", "queue_tail", "run_tail", "ended_head", "ended_tail"):
         replica[field] = NONE
     stat = _records(1, state.STAT)[0]
+    stat.turn = NONE
     stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
     store, view = _stores(setup, names, arrays.n_ids, state.store_dtype(modules))
@@ -149,7 +150,6 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -
     par.requests = trace.n
     par.replicas = setup.replicas
     par.tiers = len(setup.tiers)
-    par.ids = arrays.n_ids
     par.waves = len(arrays.wave_start) - 1
     par.unit = setup.unit_tokens
     par.page = setup.page_tokens

@@ -61,7 +61,7 @@ def _raise_fault(fault: int, st: State) -> None:
         return
     if fault == TOO_LATE:
         rule = f"the run does not end within {LATEST // PICOSECONDS} s (26 days) of simulated time"
-        raise InputError(rule, hint="lower the load, the think times or the step times")
+        raise InputError(rule, hint="lower the load, the think times, or the times of steps and blocks")
     stat = st.stat
     done = f"{stat.done} of {st.par.requests} requests done at {stat.now / PICOSECONDS:.6f} s after {stat.events} events"
     raise InternalError(f"the serving engine stopped with fault {fault} ({done})")

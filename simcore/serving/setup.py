@@ -125,7 +125,9 @@ class ServingSetup:
         names = [tier.name for tier in self.tiers]
         for number, tier in enumerate(self.tiers):
             if tier.name in ("hbm", "host", *names[:number]):
-                raise InputError("is taken", path=f"tiers.{number}.name", value=tier.name)
+                raise InputError(
+                    "is used twice, or for the pool or the host link", path=f"tiers.{number}.name", value=tier.name
+                )
             try:
                 tier.validate()
             except InputError as error:

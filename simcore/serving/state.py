@@ -33,14 +33,14 @@ def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.gener
 
 
 PAR = np.dtype(  # one record: every knob and cost
-    _fields("requests replicas tiers ids waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
+    _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
     + _fields("arrivals concurrency load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction max_events", _I8)
     + [("pair", _F8)]
 )
 STAT = np.dtype(  # one record: progress and totals
     _fields("fault now events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
-    + _fields("routed next_request open done rejected wave wave_left wave_open chained_n preemptions", _I8)
+    + _fields("turn routed next_request open done rejected wave wave_left wave_open chained_n preemptions", _I8)
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     _fields("arrival think block", _I8)
@@ -58,7 +58,7 @@ REQUEST = np.dtype(  # (n,) what happens to it
 REPLICA = np.dtype(  # (R,)
     _fields("next start busy busy_time steps prefill step decoding context step_base", _I8)
     + _fields("private promised blocked current pairs", _I8)
-    + _fields("queue_head queue_tail queue_n run_head run_tail run_n ended_head ended_tail load_n", _I8)
+    + _fields("queue_head queue_tail queue_n run_tail run_n ended_head ended_tail load_n", _I8)
 )
 TIER = np.dtype(_fields("store read write inclusive", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM
 LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link

@@ -1,9 +1,9 @@
 """Eviction orders on plain lists. A store says what happens to its blocks; the policy says which unpinned one leaves next.
 
 LRU: the block whose last use ended longest ago. A pinned block is in use and in no place of the order.
-FIFO: the block that entered first. One that is pinned when its turn comes is set aside; once its last pin goes it is overdue, and
-overdue blocks leave before all others, in the order in which they became so.
-SIEVE: a hand walks from the oldest to the newest block and round again. It clears the visited bits it meets and stops at the first
+FIFO: the block that entered first. One that is pinned when its turn comes is set aside; once its last pin goes it is overdue.
+Overdue blocks leave before all others, in the order in which they became so.
+SIEVE: a hand walks from the oldest to the newest block and round again, clears the visited bits it meets and stops at the first
 unvisited block. A pinned block it meets is set aside; once its last pin goes it returns right behind the hand.
 """
 
@@ -12,27 +12,40 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class Lru:
+class Policy:
+    """What the three have in common: a list, and nothing to do."""
+
     def __init__(self) -> None:
         self.order: list[int] = []
-        self.enter = self.unpin = self.order.append
-        self.leave = self.pin = self.order.remove
+
+    def enter(self, block: int) -> None:
+        self.order.append(block)
+
+    def leave(self, block: int) -> None:
+        self.order.remove(block)
 
     def hit(self, block: int) -> None: ...
+
+    def pin(self, block: int) -> None: ...
+
+    def unpin(self, block: int) -> None: ...
 
     def victim(self, pinned: Callable[[int], bool]) -> int:
         return self.order[0]
 
 
-class Fifo:
+class Lru(Policy):
+    def pin(self, block: int) -> None:
+        self.order.remove(block)
+
+    def unpin(self, block: int) -> None:
+        self.order.append(block)
+
+
+class Fifo(Policy):
     def __init__(self) -> None:
-        self.order: list[int] = []
+        super().__init__()
         self.overdue: list[int] = []
-        self.enter = self.order.append
-
-    def hit(self, block: int) -> None: ...
-
-    def pin(self, block: int) -> None: ...
 
     def unpin(self, block: int) -> None:
         if block not in self.order + self.overdue:
@@ -47,9 +60,9 @@ class Fifo:
         return block
 
 
-class Sieve:
+class Sieve(Policy):
     def __init__(self) -> None:
-        self.order: list[int] = []
+        super().__init__()
         self.visited: set[int] = set()
         self.hand = 0  # place of the block it looks at next
 
@@ -60,8 +73,6 @@ class Sieve:
 
     def hit(self, block: int) -> None:
         self.visited.add(block)
-
-    def pin(self, block: int) -> None: ...
 
     def unpin(self, block: int) -> None:
         if block not in self.order:
@@ -85,4 +96,4 @@ class Sieve:
                 return block
 
 
-POLICIES = {"lru": Lru, "fifo": Fifo, "sieve": Sieve}
+POLICIES: dict[str, type[Policy]] = {"lru": Lru, "fifo": Fifo, "sieve": Sieve}

@@ -8,6 +8,8 @@ from simcore.serving.setup import ServingSetup
 from simcore.traces.trace import Trace
 from tests.reference.tiers import PICOSECONDS, Tiers, picoseconds
 
+NEVER = float("inf")
+
 
 class Request:
     def __init__(self, trace: Trace, setup: ServingSetup, i: int) -> None:
@@ -25,7 +27,10 @@ class Request:
         self.output_blocks = whole[in_prompt : self.most // self.unit] if setup.output_reuse and trace.has_output_ids else []
         self.state = "to come"  # waiting, loading, prefill, decode, done, rejected
         self.replica = -1
-        self.arrival = self.admitted = self.first = self.finish = None
+        self.arrival: int | None = None
+        self.admitted: int | None = None
+        self.first: int | None = None
+        self.finish: int | None = None
         self.target = self.computed = self.generated = 0  # tokens: to prefill, with keys and values, of output
         self.held: list[int] = []  # blocks it pins
         self.pages = 0  # private ones
@@ -66,7 +71,7 @@ class Replica:
         self.decoding: list[Request] = []  # in the step
         self.ended: list[Request] = []  # prefills that end with the step
         self.start: int | None = None  # of the step under way
-        self.wake: int | None = None  # when it ends, or the next may start
+        self.wake: float = NEVER  # when it ends, or the next may start
         self.busy_time = 0
         self.total: Counter[str] = Counter()
 
@@ -134,7 +139,7 @@ class Replica:
             self.start, self.wake = now, now + time + int(costs.pair_s * PICOSECONDS * self.pairs)
             self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill, decode_tokens=n)
         else:
-            self.wake = min((q.ready for q in self.those("loading")), default=None)
+            self.wake = min((q.ready for q in self.those("loading")), default=NEVER)
 
     def compose(self, now: int) -> None:
         preemptions, self.prefill, self.pairs = self.total["preemptions"], 0, 0

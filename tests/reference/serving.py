@@ -1,47 +1,53 @@
-"""The serving engine once more: slow, plain, one step at a time. It shares no code with `simcore.serving.kernels`; both must give
-the same picoseconds and the same counts. What follows is the specification of both.
+"""The serving engine once more: slow, plain, one step at a time, independent of `simcore.serving.kernels`. Both must give the
+same picoseconds and the same counts. What follows specifies both; `replica` and `tiers` hold the code of a replica and its
+stores.
 
-Units. Times are whole picoseconds. A block is `unit_tokens` tokens; it takes its full pages, even if it is a prompt's partly filled
-last one. A request holds (pins) blocks from the start of its prompt on; all its tokens behind them take private pages.
+UNITS. Times are whole picoseconds. A block is `unit_tokens` tokens and takes all its pages, even as a prompt's partly filled
+last one. A request pins blocks from the start of its prompt on; its tokens behind them take private pages.
 
-Events. In order of time: an arrival first, then replicas by number. A replica whose step has ended takes the end, then what arrives
-because of it, then starts its next step. An idle one starts when a request arrives or a load ends.
+EVENTS, by time. At equal times arrivals come before replicas, replicas by number. A replica's turn: its step ends, what
+arrives at this instant arrives, the next step starts. An idle replica has its turn when a request arrives or a load ends.
 
-Arrivals. Open: request by request in the trace's order, once its wave is open; a chained request `think_s` after its client saw the
-end of the one before (at once if that was rejected), at equal times behind the others, by number. Closed: the next of the trace
-as soon as fewer than `concurrency` are in the system; closed and backlog ignore chains, backlog ignores waves. A wave opens when
-all earlier requests are over. A request that, with one token less than prompt and output, exceeds an empty pool is rejected.
+ARRIVALS. Open: in the trace's order, at the recorded times; a chained request comes `think_s` after the client saw the end of
+the one before it (finish + `request_s`; a rejected one ends as it arrives), at equal times behind recorded ones, by number.
+Closed: the next of the trace as soon as fewer than `concurrency` wait or run. Backlog: all at 0, without waves. Only open
+follows chains. A wave opens when all requests of earlier waves are over; nobody in it arrives before. A request whose tokens,
+except the last, exceed an empty pool is rejected; the others go to a replica by the router and wait in its queue.
 
-A step with chunked prefill: the pages of one more token for each decoding request, preempting until they are there; then prefill
-with what is left of the token budget. Without: prefill with the whole budget; if there is none, decoding as above. Then prompts
-share a step only whole; one longer than the budget has steps of its own. Time: lin[tokens] + seq * decoding + kv * their contexts +
-pair * attended pairs of prefill (rounded down). At its end decoding requests get a token (those that are through leave, by number),
-then each ended prefill gives one.
+A STEP WITH CHUNKED PREFILL secures the page each decoding request may need for its next token, preempting until there is
+room, then fills what decoding leaves of the token budget with prefill. Without chunks: prefill fills the budget; only if
+there is none, decoding goes on. Prompts then share a step only whole; one longer than the budget has steps of its own. Time:
+lin[tokens] + seq * decoding requests + kv * their computed tokens + pair * attended pairs of prefill, rounded down. At its
+end each decoding request has a token more, and those that have all leave, by number; then each ended prefill yields one.
 
-Prefill continues the request under way, else takes the one whose load ended first, else admits the head of the queue. What did
-not fit (a chunk, or the head) is not tried again until something has been released. If nothing can run since a chunk does
-not fit, or after a preemption, the step is composed again, in the first case after one more preemption. A chunk's blocks enter the
-pool at the start of the step, usable at once; those somebody else computed meanwhile are shared.
+PREFILL goes on with the request under way, else with the one whose load ended first (then by number), else the head of the
+queue is admitted. What does not fit (a chunk, or the head) is not tried again until something is released. If a step would be
+empty while a chunk does not fit, one request is preempted; after any preemption an empty step is composed once more. The
+blocks a chunk completes enter the pool as the step starts, usable at once; those that others have completed meanwhile are
+shared.
 
-Preemption: the request admitted last gives all back and waits at the head of its queue; later it computes prompt and generated
-tokens again, as far as they are not found.
+PREEMPTION: the request admitted last gives back all and waits at the head of the queue; it will prefill prompt and output so
+far.
 
-Admission: look for the prompt's leading blocks in the pool and the tiers, topmost first, until one is nowhere. `recompute_last`
-leaves out the last block if nothing else were to compute; otherwise at least one token is computed. If some are below and the load
-rule says no, only those before the first such block count. All pages of the prompt must be available (free, or in unpinned
-blocks) besides those promised to requests still loading. Then all found blocks in the pool are pinned, then those below are
-taken from their tiers (exclusive: they leave; inclusive: pinned), then one by one: send over the tier's link and the host link, make
-room, enter the pool pinned. Loading lasts until all held blocks are usable, those in the pool included.
+ADMISSION. The run of a prompt: its leading blocks, each in the pool or, topmost first, a tier. With `recompute_last` a run of
+all there is to prefill loses its last block; in any case one token is computed. If some of the run is below and not worth
+loading, only what precedes it counts. All pages of the request must be available (free, or in unpinned blocks) besides those
+promised to requests still loading. The run's blocks in the pool are pinned, in order; then those below leave an exclusive
+tier or are pinned in an inclusive one; then one by one they pass the tier's link and the host link, room is made, and they
+enter the pool pinned. Loading ends when the whole run is usable. Each tier is asked for the blocks the tiers above do not
+contribute.
 
-Load rules. Threshold: tokens in blocks below >= `min_load_tokens`, and at most `max_waiting` in the queue, this one counted. Cheaper:
-the last found block would be usable no later than computing what is behind the leading pool blocks takes, in steps of its own.
+WORTH LOADING. "threshold": at least `min_load_tokens` are below and at most `max_waiting` requests wait, this one counted.
+"cheaper": waiting until the run is usable takes no longer than the additional prefill without it, in steps of its own.
 
-Moves. A link passes one block after the other. A victim of any tier goes to the nearest exclusive tier below, unless a copy is met
-on the way there; what that pushes out goes on in the same way. Blocks computed are copied to all inclusive tiers without them.
-Only writes out of the pool pass the host link. A write is refused if one of its links is busy for more than `write_backlog_s`
-from now, or nothing can leave the full store. Latencies are added once behind the last link.
+MOVES. A link passes one block after the other; latencies follow behind the last link. Whatever is evicted goes to the nearest
+exclusive tier below, unless a copy is met on the way, and so does what it pushes out. A block computed is copied to each
+inclusive tier that lacks it, top to bottom. A write passes the link of its target and, coming out of the pool, before that
+the host link. It is refused if one of them is taken for longer than `write_backlog_s` from now, or if nothing can leave a
+full target.
 
-Give back: private pages, then blocks tail first. A finished request first turns the blocks its output completed into pool blocks.
+GIVING BACK: private pages, then blocks, tail first. A request that is through first turns the blocks its output completed
+into blocks of the pool. Room is made by evicting one block at a time until the pages at hand suffice.
 """
 
 from __future__ import annotations
@@ -54,7 +60,7 @@ import numpy as np
 from simcore.serving.result import LinkFlow, ServingResult, StoreFlow
 from simcore.serving.setup import ServingSetup
 from simcore.traces.trace import Trace
-from tests.reference.replica import Replica, Request
+from tests.reference.replica import NEVER, Replica, Request
 from tests.reference.tiers import PICOSECONDS, build_tiers, picoseconds
 
 
@@ -71,12 +77,11 @@ class Serving:
 
     def run(self) -> None:
         while not all(q.over for q in self.requests):
-            awake = [r for r in self.replicas if r.wake is not None]
-            r = min(awake, key=lambda r: r.wake, default=None)
-            if self.arrive_by(None if r is None else r.wake):
+            wake, number = min((r.wake, number) for number, r in enumerate(self.replicas))
+            if self.arrive_by(wake):
                 continue
-            assert r is not None, "nobody can run"
-            self.now = r.wake
+            assert wake < NEVER, "nobody can run"
+            self.now, r = int(wake), self.replicas[number]
             if r.start is not None:
                 for q in r.end_step(self.now):
                     self.count(q)
@@ -84,7 +89,7 @@ class Serving:
                     pass
             r.start_step(self.now)
 
-    def arrive_by(self, latest: int | None) -> bool:
+    def arrive_by(self, latest: float) -> bool:
         """The next request arrives, if one is due by `latest`."""
         coming = self.coming[:1]
         if self.setup.arrivals != "backlog":
@@ -92,10 +97,10 @@ class Serving:
             coming = [q for q in coming if q.wave <= self.wave and (self.chains or inside < self.setup.concurrency)]
         due = [(max(q.due, self.wave_open) if self.chains else self.now, 0, q.number) for q in coming]
         due += [(max(q.due, self.wave_open), 1, q.number) for q in self.triggered if q.wave <= self.wave]
-        time, group, number = min(due, default=(0, 0, None))
-        if number is None or (latest is not None and time > latest):
+        if not due or min(due)[0] > latest:
             return False
-        self.now, q = time, self.requests[number]
+        self.now, group, number = min(due)
+        q = self.requests[number]
         (self.triggered if group else self.coming).remove(q)
         self.arrive(q)
         return True
@@ -148,7 +153,7 @@ def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
         replica=np.array([q.replica for q in requests]),
         rejected=np.array([q.state == "rejected" for q in requests]),
         hit_tokens=np.array([q.hit_tokens for q in requests]),
-        queue_s=seconds([None if q.admitted is None else q.admitted - q.arrival for q in requests]),
+        queue_s=seconds([None if q.admitted is None else q.admitted - (q.arrival or 0) for q in requests]),
         load_s=seconds([q.load_wait for q in requests]),
         preemptions=np.array([q.preemptions for q in requests]),
         recomputed_tokens=np.array([q.recomputed for q in requests]),

@@ -88,9 +88,11 @@ def arrive(st: State, q: Int) -> None:
 
 @kernel
 def cut_leap(st: State, r: Int) -> None:
-    """End the leap of replica r at the first step boundary from now on, where the newcomer may be admitted."""
+    """End the leap of replica r at its next step boundary, where the newcomer may be admitted. A boundary at this very moment
+    counts unless the replica has had its turn: that of a higher number brings the newcomer."""
     rep = st.replica[r]
-    steps = steps_to_reach(st, r, st.stat.now - rep.start)
+    passed = 1 if r < st.stat.turn else 0
+    steps = steps_to_reach(st, r, st.stat.now - rep.start + passed)
     if steps < rep.steps:
         rep.steps = steps
         rep.next = rep.start + span(st, r, steps)

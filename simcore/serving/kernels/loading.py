@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import ALWAYS, NEVER_LOAD, THRESHOLD, State
+from simcore.serving.state import ALWAYS, LATEST, NEVER_LOAD, THRESHOLD, State
 
 from .pool import add_block, covered_tokens
 from .stores import reference, remove, unpin
@@ -43,8 +43,8 @@ def load_end(st: State, r: Int) -> Int:
         if tier > 0:
             device = st.link[st.tier[tier * replicas + r].read]
             at = max(st.stat.now, st.node[st.plan[i].slot].ready)
-            st.plan_free[tier] = max(at, st.plan_free[tier]) + device.block
-            host_free = max(st.plan_free[tier], host_free) + host.block
+            st.plan_free[tier] = min(max(at, st.plan_free[tier]) + device.block, LATEST)
+            host_free = min(max(st.plan_free[tier], host_free) + host.block, LATEST)
             end = max(end, host_free + device.latency + host.latency)
         else:
             end = max(end, st.node[st.plan[i].slot].ready)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Int, kernel
-from simcore.serving.state import LATEST, NEVER, STUCK, TOO_LATE, TOO_MANY_EVENTS, State
+from simcore.serving.state import LATEST, NEVER, NONE, STUCK, TOO_LATE, TOO_MANY_EVENTS, State
 
 from .arrivals import next_arrival, take_arrival
 from .step import end_step, start_step
@@ -44,11 +44,13 @@ def loop(st: State) -> Int:
         elif due <= rep.next:
             take_arrival(st)
         else:
+            stat.turn = r
             if rep.busy == 1:
                 end_step(st, r)
                 while next_arrival(st) == now:
                     take_arrival(st)
             start_step(st, r)
+            stat.turn = NONE
         if stat.fault != 0:
             return stat.fault
     if stat.done + stat.rejected < st.par.requests:

@@ -11,7 +11,8 @@ import numpy as np
 from simcore.kernel import Int, kernel
 from simcore.serving.state import NO_VICTIM, State
 
-from .stores import announce, insert, remove, victim
+from .order import on_miss
+from .stores import insert, remove, victim
 from .transfer import demote, write_through
 
 
@@ -76,7 +77,7 @@ def take_private(st: State, r: Int, pages: Int) -> None:
 @kernel
 def add_block(st: State, r: Int, obj: Int, ready: Int) -> None:
     """Block `obj`, absent, enters the pool and is pinned; the caller knows that there is room."""
-    announce(st, r, obj)
+    on_miss(st, r, obj)
     make_room(st, r, st.par.unit_pages)
     insert(st, r, obj, ready, np.int64(1))
 

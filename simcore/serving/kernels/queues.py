@@ -41,9 +41,7 @@ def run_append(st: State, r: Int, q: Int) -> None:
     last = rep.run_tail
     st.request[q].run_prev = last
     st.request[q].run_next = NONE
-    if last == NONE:
-        rep.run_head = q
-    else:
+    if last != NONE:
         st.request[last].run_next = q
     rep.run_tail = q
     rep.run_n += 1
@@ -54,9 +52,7 @@ def run_remove(st: State, r: Int, q: Int) -> None:
     rep = st.replica[r]
     before = st.request[q].run_prev
     after = st.request[q].run_next
-    if before == NONE:
-        rep.run_head = after
-    else:
+    if before != NONE:
         st.request[before].run_next = after
     if after == NONE:
         rep.run_tail = before

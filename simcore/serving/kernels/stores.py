@@ -10,7 +10,7 @@ import numpy as np
 from simcore.kernel import LIST_HEADS, Int, Slot, kernel
 from simcore.serving.state import State
 
-from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_miss, on_pin, on_release
+from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_pin, on_release
 
 
 @kernel
@@ -92,9 +92,3 @@ def victim(st: State, s: Int) -> Slot:
     if st.store[s].idle == 0:
         return np.uint32(0)
     return np.uint32(choose_victim(st, s))
-
-
-@kernel
-def announce(st: State, s: Int, obj: Int) -> None:
-    """Block `obj`, absent, is about to enter store s."""
-    on_miss(st, s, obj)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import NONE, State
+from simcore.serving.state import LATEST, NONE, State
 
-from .stores import announce, find, insert, remove, victim
+from .order import on_miss
+from .stores import find, insert, remove, victim
 
 COVERED = 0  # a lower tier holds the block already
 
 
 @kernel
 def send(st: State, link_number: Int, at: Int) -> Int:
-    """Queue one block, available at time `at`; returns when its last byte has passed."""
+    """Queue one block, available at time `at`; returns when its last byte has passed (a clock that gets to LATEST stops)."""
     link = st.link[link_number]
-    done = max(at, link.free) + link.block
+    done = min(max(at, link.free) + link.block, LATEST)
     link.free = done
     link.blocks += 1
     return done
@@ -47,7 +48,7 @@ def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, In
     pushed_ready = np.int64(0)
     accepted = write_wait(st, r, j, k) <= st.par.write_backlog
     if accepted:
-        announce(st, tier.store, obj)
+        on_miss(st, tier.store, obj)
         if store.count >= store.cap:
             i = victim(st, tier.store)
             if i == 0:

@@ -75,6 +75,8 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
     unit = page * int(_pick(rng, [1, 4, 8]))
     trace = _random_trace(rng, unit)
     budget = int(_pick(rng, [64, 256, 2048]))
+    even = rng.random() < 0.3  # all steps take equally long: replicas are often due at one moment
+    terms = {} if even else {"per_token_s": 2e-5, "kv_s_per_token": 1e-7, "seq_s": 1e-5, "pair_s": 1e-9, "request_s": 0.02}
     longest = int((trace.input_tokens + trace.output_tokens).max())
     setup = ServingSetup(
         replicas=int(_pick(rng, [1, 1, 2, 3])),
@@ -86,7 +88,7 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         host_link_read_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
         host_link_write_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
         host_link_latency_s=float(_pick(rng, [0.0, 1e-5])),
-        costs=costs(budget, lin_s=4e-3, per_token_s=2e-5, kv_s_per_token=1e-7, seq_s=1e-5, pair_s=1e-9, request_s=0.02),
+        costs=costs(budget, **{"lin_s": 4e-3, "per_token_s": 0.0, **terms}),
         max_num_seqs=int(_pick(rng, [2, 4, 16, 48])),
         max_num_batched_tokens=budget,
         chunked_prefill=rng.random() < 0.6,

@@ -19,7 +19,10 @@ def small_trace(rng: Random, granule: int) -> Trace:
     output_ids = rng.random() < 0.5
     longest = granule * rng.choice([1, 2, 4, 8])
     rows: list[tuple[int, ...]] = []
-    inputs, outputs, after, arrival = [], [], [], [0.0]
+    inputs: list[int] = []
+    outputs: list[int] = []
+    after: list[int] = []
+    arrival = [0.0]
     for i in range(n):
         row: tuple[int, ...] = ()
         after.append(-1)
@@ -56,7 +59,7 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
     """A machine just large enough, or not quite, with costs in whole and half seconds."""
     budget = rng.choice([4, 8, 16, 64])
     most = max(trace.input_tokens + trace.output_tokens)
-    lin = rng.choice([1.0, 0.5]) + rng.choice([0.0, 0.25, 0.0625]) * np.arange(budget + 1)
+    lin = rng.choice([1.0, 0.5]) + rng.choice([0.0, 0.25, 0.0625]) * np.arange(budget + 1, dtype=np.float64)
     return ServingSetup(
         replicas=rng.choice([1, 1, 2, 3]),
         pool_pages=max(1, int((most // page + unit // page + 1) * rng.choice([0.7, 1, 1, 1, 1.3, 2, 5]))),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from simcore.serving.serve import serve
-from tests.simcore.serving.cases import costs, setup_of, trace_of
+from simcore.traces.trace import Trace
+from tests.simcore.serving.cases import UNIT, costs, setup_of, trace_of
 
 ONE = 0.014  # a request of one block and one token, alone
 
@@ -46,6 +47,19 @@ def test_a_chained_request_of_a_later_wave_waits_for_both() -> None:
     assert result.arrival_s[3] == pytest.approx(result.finish_s[1] + 1.0)
 
 
+@pytest.mark.parametrize("leap", [True, False])
+@pytest.mark.parametrize(("first", "second", "waits"), [(50, 3, 1), (3, 50, 0)])
+def test_a_newcomer_of_the_moment_meets_replicas_by_number(first: int, second: int, waits: int, leap: bool) -> None:
+    # all steps take 10 ms, so both replicas are at a boundary when one of two requests is over and the third comes; it goes to
+    # replica 0, which has started its next step already if it is replica 1 that brings it
+    trace = trace_of([(0, "a", first), (0, "b", second), (0, "c", 1)])
+    even = costs(lin_s=0.01, per_token_s=0.0)
+    result = serve(trace, setup_of(replicas=2, costs=even, arrivals="closed", concurrency=2), leap)
+    assert result.arrival_s[2] == pytest.approx(0.03)
+    assert result.replica[2] == 0
+    assert result.queue_s[2] == pytest.approx(0.01 * waits)
+
+
 def test_backlog_is_all_at_once() -> None:
     trace = trace_of([(0, "a", 1), (5, "b", 1), (9, "c", 1)], after=[-1, 0, -1], think_s=[0, 3, 0], wave=[0, 0, 1])
     result = serve(trace, setup_of(arrivals="backlog"))
@@ -68,6 +82,13 @@ def test_all_rejected() -> None:
     result = serve(trace_of([(0, "abcd", 1), (1, "abcd", 1)]), setup_of(3))
     assert result.rejected.all()
     assert (result.steps, result.stores["hbm"].lookups) == (0, 0)
+
+
+def test_a_pool_below_one_block_serves_what_has_none() -> None:
+    trace = Trace.of([0.0, 0.0], [3, 4], [1, 1], [[0], [1]], UNIT)
+    result = serve(trace, setup_of(pool_pages=3))
+    assert result.rejected.tolist() == [False, True]
+    assert result.stores["hbm"].capacity_blocks == 0
 
 
 def test_rejection_does_not_hold_a_place_in_a_closed_loop() -> None:

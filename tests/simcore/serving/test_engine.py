@@ -22,7 +22,8 @@ from simcore.serving import laws, lower
 from simcore.serving.cache import cached_entry
 from simcore.serving.engine import covering, engine, order_source, policy_module
 from simcore.serving.serve import prepare, serve
-from tests.simcore.serving.cases import costs, random_case, setup_of, trace_of
+from simcore.serving.setup import StoreSetup
+from tests.simcore.serving.cases import costs, one_by_one, random_case, setup_of, trace_of
 
 ROOT = Path(__file__).parents[3]
 SIGNATURE = numba.typeof(np.zeros(1))
@@ -108,6 +109,21 @@ def _a_tiny_loop(package: str, order: str) -> Any:
     module = sys.modules[f"{package}.loop"] = ModuleType(f"{package}.loop")
     module.loop = numba.njit(lambda st: 42)  # type: ignore[attr-defined]
     return module.loop
+
+
+def test_the_temporary_folder_is_the_last_resort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is everybody's: a folder there that others may write to is not used."""
+    blocked = tmp_path / "a_file"
+    blocked.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for expected in (False, True):
+        entry = cached_entry("simcore_test", text(3), SIGNATURE)
+        assert entry is not None and bool(entry.stats.cache_hits) == expected  # type: ignore[attr-defined]
+    (folder,) = tmp_path.glob("simcore-*")
+    folder.chmod(0o777)
+    assert cached_entry("simcore_test", text(3), SIGNATURE) is None
 
 
 def test_numba_cache_dir_is_respected(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,6 +237,9 @@ def test_times_beyond_the_clock_are_refused() -> None:
         serve(trace_of([(0, "a", 1), (0, "a", 1)], after=[-1, 0], think_s=[0, 3e6]), setup_of())
     with pytest.raises(InputError, match="does not end within"):
         serve(trace_of([(0, "a", 1)] * 3, after=[-1, 0, 1], think_s=[0, 2e6, 2e6]), setup_of())
+    with pytest.raises(InputError, match="does not end within"):
+        crawling = StoreSetup(name="tape", capacity_blocks=9, read_s_per_block=1e6)
+        one_by_one(trace_of([(0, "abcd", 1), (0, "wxyz", 1), (0, "abcd", 1)]), setup_of(4, tiers=(crawling,)))
     with pytest.raises(InputError, match="slowest step"):
         serve(trace_of([(0, "a", 9_000)]), setup_of(costs=costs(lin_s=1000.0)))
 
