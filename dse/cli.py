@@ -34,7 +34,7 @@ _STORE = "Default: $MLFLOW_TRACKING_URI, else studies/mlflow.db."
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from dse.commands.versions import own_version
+        from dse.versions import own_version
 
         Output.current().text(own_version())
         raise typer.Exit

@@ -7,17 +7,18 @@ later: the trials are the same."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from optuna.trial import FrozenTrial
 
 from dse.asking.asker import KEY, Asked, Asker
+from dse.basecheck import measured_base
 from dse.front import Meter
-from dse.objective import Task, error_text
+from dse.objective import error_text, make_task
 from dse.seams import Executor, Progress, Tracker
 from dse.stopping import Stopping
-from dse.storage.records import BASE, base_trial, from_optuna, make_trial, to_optuna
+from dse.storage.records import base_trial, from_optuna, make_trial, to_optuna
 from dse.storage.store import Store
 from dse.trial import Trial
 
@@ -64,7 +65,8 @@ class Driver:
         """Go on until there are as many trials as wanted or no design is left, or until the user has had enough.
 
         Raises:
-            InputError, SimcoreError: the sampler cannot go on.
+            InputError, SimcoreError: the sampler cannot go on, or the base scenario cannot be evaluated.
+            InternalError: a law of the simulator is broken; what was finished before is stored.
             StorageError: something cannot be written.
         """
         self._track(lambda tracker: tracker.start(self._space, self._store.settings))
@@ -85,12 +87,12 @@ class Driver:
     def _measure_base(self) -> bool:
         """Evaluate the base scenario, the yardstick of the hypervolume, unless that was done; whether it is there now."""
         if self._store.base is None:
-            tasks = [self._task(BASE, self._space.key({}), {})]
-            for result in self._executor.run(tasks, self._stopping):
-                with self._stopping.shielded():
-                    self._store.keep_base(result)
-        if self._store.base is None:
-            return False
+            result = measured_base(self._space, self._executor, self._stopping)
+            if result is None:
+                return False
+            with self._stopping.shielded():
+                self._store.keep_base(result)
+        assert self._store.base is not None
         self.base = base_trial(self._space, self._store.base)
         self._meter = Meter(self._space, self.base)
         return True
@@ -117,7 +119,7 @@ class Driver:
         log, by_key = self._store.evaluations, {asked.key: asked for asked in batch}
         found = {**log.found, **({self._store.base.key: self._store.base} if self._store.base else {})}
         made = {key: make_trial(self._space, asked, found[key]) for key, asked in by_key.items() if key in found}
-        left = [self._task(a.number, a.key, a.proposal.point) for a in batch if a.key not in made]
+        left = [make_task(self._space, a.number, a.key, a.proposal.point) for a in batch if a.key not in made]
         try:
             for result in self._executor.run(left, self._stopping):
                 with self._stopping.shielded():
@@ -130,10 +132,6 @@ class Driver:
             with self._stopping.shielded():
                 self._append(batch, made)
         return len(made) == len(batch)
-
-    def _task(self, number: int, key: str, point: Mapping[str, Any]) -> Task:
-        members = {member.name: self._space.scenario(point, member) for member in self._space.members}
-        return Task(number, key, members, str(self._space.base_dir), self._space.replications)
 
     def _append(self, batch: Sequence[Asked], made: dict[str, Trial]) -> None:
         """Store the trials of the batch in ask order, up to the first that is not finished."""

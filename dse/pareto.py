@@ -1,13 +1,11 @@
 """Pareto analysis: pure functions on arrays of shape (n, m), n points with m objectives, all minimised and finite.
 
 A point dominates another when it is no worse in every objective and better in one. Equal points do not dominate each
-other: both are non-dominated and share a rank. Hypervolume and sorting are moocore's (Kung et al. 1975; Guerreiro and
-Fonseca 2018)."""
+other: both are non-dominated. Hypervolume and sorting are moocore's (Kung et al. 1975; Guerreiro and Fonseca 2018)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import moocore
 import numpy as np
@@ -37,16 +35,6 @@ def non_dominated(values: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(moocore.is_nondominated(points, keep_weakly=True), dtype=np.bool_)
 
 
-def ranks(values: ArrayLike) -> NDArray[np.int64]:
-    """Front each point belongs to, shape (n,): 0 = non-dominated, 1 = non-dominated once those are gone, and so on."""
-    points = _points(values)
-    if len(points) == 0:
-        return np.zeros(0, dtype=np.int64)
-    if points.shape[1] == 1:
-        return np.unique(points[:, 0], return_inverse=True)[1].astype(np.int64)
-    return np.asarray(moocore.pareto_rank(points), dtype=np.int64)
-
-
 def hypervolume(values: ArrayLike, reference: ArrayLike) -> float:
     """Volume dominated by the points and bounded by `reference` (m,). Points beyond it in any objective add nothing."""
     points, ref = _points(values), np.asarray(reference, dtype=np.float64)
@@ -55,18 +43,6 @@ def hypervolume(values: ArrayLike, reference: ArrayLike) -> float:
     if points.shape[1] == 1:
         return max(0.0, float(ref[0] - points.min()))
     return float(moocore.hypervolume(points, ref=ref))
-
-
-def contributions(values: ArrayLike, reference: ArrayLike) -> Floats:
-    """Hypervolume a front would lose without one of its points, shape (n,). 0 for dominated and for repeated points."""
-    points, ref = _points(values), np.asarray(reference, dtype=np.float64)
-    if len(points) == 0:
-        return np.zeros(0)
-    if points.shape[1] == 1:
-        best = points[:, 0] == points.min()
-        return np.where(best & (best.sum() == 1), max(0.0, float(ref[0] - points.min())), 0.0)
-    result: Any = moocore.hv_contributions(points, ref=ref)
-    return np.asarray(result, dtype=np.float64)
 
 
 def normalised(values: ArrayLike) -> Floats:
@@ -85,7 +61,8 @@ def knee(values: ArrayLike) -> int:
     the knee lies furthest below it, so it is the point with the smallest sum (Das 1999, "On characterizing the knee of
     the Pareto curve"). With two objectives, a step from the knee to either side buys less of one, measured in front
     widths, than it costs of the other. An objective that spans more than a factor of ten along the front is taken on a log
-    scale: otherwise one far end would make every other point look alike. Of equal sums the first.
+    scale: otherwise one far end would make every other point look alike. Of equal sums (a front that does not bend: its
+    ends) the one that is best in the first objective.
 
     Raises:
         ValueError: no point.
@@ -93,7 +70,8 @@ def knee(values: ArrayLike) -> int:
     points = normalised(_log_where_wide(_points(values)))
     if len(points) == 0:
         raise ValueError("a front without points has no knee")
-    return int(np.argmin(np.round(points.sum(axis=1), 12)))
+    bulge = np.round(points.sum(axis=1), 12)
+    return int(np.lexsort((points[:, 0], bulge))[0])
 
 
 def _log_where_wide(points: Floats) -> Floats:

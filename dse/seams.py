@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from dse.trial import Trial
 
 Evaluate = Callable[[Task], Result]
+Initialise = Callable[[], None]
+"""Called once in every process that evaluates, before its first design."""
 Stopping = Callable[[], bool]
 
 
@@ -48,13 +50,18 @@ class Settings:
 
 
 class Executor(Protocol):
-    """Evaluates designs somewhere. A module of `dse.execution` gives one by `start(evaluate, workers) -> Executor`."""
+    """Evaluates designs somewhere. A module of `dse.execution` gives one by
+    `start(evaluate, workers, initialise) -> Executor`."""
 
     def run(self, tasks: Sequence[Task], stopping: Stopping) -> Iterator[Result]:
         """Yield the result of each task as it is finished, in any order.
 
         Once `stopping()` is true no further task is begun; those under way are finished and yielded. A worker that dies
-        is replaced and its task tried once more; dying twice gives a failed result."""
+        is replaced and its task tried once more; dying twice gives a failed result.
+
+        Raises:
+            InternalError: the evaluation raised it; tasks under way were finished and yielded before.
+        """
 
     def close(self) -> None:
         """Release every process; harmless when called twice."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import dse.front as fronts
 from dse.asking.asker import Asker
+from dse.basecheck import measured_base
 from dse.driver import Driver, Status
 from dse.front import Meter
-from dse.objective import evaluate
-from dse.seams import Evaluate, Progress, Settings, Tracker
+from dse.objective import Result, evaluate, preparation
+from dse.seams import Evaluate, Executor, Initialise, Progress, Settings, Tracker
 from dse.space import load_space
 from dse.stopping import Stopping
 from dse.storage.export import export
@@ -24,12 +25,15 @@ from dse.storage.records import base_trial, from_optuna
 from dse.storage.store import open_store, recorded_base, recorded_url, stored_url
 from dse.trial import Trial
 from simcore import plugins
+from simcore.errors import InternalError
 
 if TYPE_CHECKING:
     from dse.space import Space
 
 SAMPLER, BATCH_SIZE = "nsga2", 10
 EXECUTION = "dse.execution"
+simulated = evaluate
+"""The evaluation that simulates, under a name that `run_search` does not use for its argument."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,7 @@ def run_search(
     seed: int | None = None,
     batch_size: int | None = None,
     evaluate: Evaluate = evaluate,
+    initialise: Initialise | None = None,
 ) -> Study:
     """Search a space and leave the study in its folder.
 
@@ -129,18 +134,20 @@ def run_search(
         seed: of the sampler; None: the space's.
         batch_size: designs chosen together; None: the study's, 10 in a new one.
         evaluate: gives a design's metrics; must pickle for backends with processes.
+        initialise: called once in every process that evaluates; None: what the simulator needs, if it evaluates.
 
     Returns:
         The study. Ctrl-C gives it too, as "interrupted", with everything evaluated stored.
 
     Raises:
         InputError: of the user's making: unknown names, an existing or foreign study, a damaged file, a second search
-            in the study.
+            in the study, a scenario that cannot be evaluated (no folder is made then).
+        InternalError: a law of the simulator is broken; what was finished before is stored.
         StorageError: something could not be written; what was stored before is intact.
     """
     folder = Path(folder) if folder is not None else study_folder(space.name)
     recorded = read_settings(folder) or {}
-    total = trials if trials is not None else max(space.trials, recorded.get("trials", 0) if resume else 0)
+    total = total_trials(space, folder, trials, resume)
     space = replace(space, trials=total, seed=space.seed if seed is None else seed)
     url = recorded_url(recorded or None, storage)
     settings = Settings(
@@ -156,14 +163,36 @@ def run_search(
     )
     asker = Asker(space, settings.sampler, settings.seed)
     start = plugins.find(EXECUTION, backend, ("start",)).start
-    with DriverLock(folder), Stopping() as stopping:
-        store = open_store(space, settings, url, resume)
-        with closing(store), closing(start(evaluate, workers)) as executor:
+    if initialise is None and evaluate is simulated:
+        initialise = preparation(space)
+    with Stopping() as stopping, closing(start(evaluate, workers, initialise)) as executor:
+        base = _new_base(space, executor, stopping) if not recorded else None
+        with DriverLock(folder), closing(open_store(space, settings, url, resume)) as store:
+            if base is not None and store.base is None:
+                store.keep_base(base)
             driver = Driver(space, store, asker, executor, stopping, tracker, progress)
-            status = driver.run()
+            try:
+                status = driver.run()
+            except InternalError:
+                export(folder, space, driver.trials)
+                raise
             with stopping.shielded():
                 export(folder, space, driver.trials)
     return Study(space, store.settings, tuple(driver.trials), status, driver.base, asker.exhausted)
+
+
+def _new_base(space: Space, executor: Executor, stopping: Stopping) -> Result | None:
+    """The base scenario of a study that has no folder yet; None when stopped."""
+    try:
+        return measured_base(space, executor, stopping)
+    except KeyboardInterrupt:
+        return None
+
+
+def total_trials(space: Space, folder: Path, trials: int | None, resume: bool) -> int:
+    """Designs a search shall have made in the end: as asked for, else the space's budget or what was asked for before."""
+    recorded = (read_settings(folder) or {}) if resume else {}
+    return trials if trials is not None else max(space.trials, recorded.get("trials", 0))
 
 
 def load_study(folder_or_name: str | Path, *, storage: str | None = None) -> Study:

@@ -22,6 +22,8 @@ BINDING = 0.05
 TRIED = 5
 """A value counts as tried when this many feasible designs have it."""
 CEILING_REACHED = 0.01
+ALIKE = 0.01
+"""Figures that differ by no more than this share count as the same."""
 HBM = "tiers.hbm.capacity"
 
 Sentence = tuple[str, str]
@@ -110,17 +112,44 @@ def against_base(front: Front) -> list[Sentence]:
     if not base.feasible:
         return [("Base", f"the space's own scenario ({figures}) misses {listing(_missed(base))}.")]
     rivals = [t for t in front.designs if gain(front, base, t, cost) >= 0 and gain(front, base, t, target) >= 0]
-    if not rivals:
-        return [("Base", f"the space's own scenario ({figures}) is not beaten by any design found.")]
-    best = max(rivals, key=lambda t: (gain(front, base, t, target), -t.number))
-    cheapest = max(rivals, key=lambda t: (gain(front, base, t, cost), -t.number))
-    bought = scale_of(front, target).text(gain(front, base, best, target))
-    more = f"{bought} {better_word(target)} {metric_label(target)}"
-    saved = scale_of(front, cost).text(gain(front, base, cheapest, cost))
+    better = [t for t in rivals if _counts(front, base, t, cost) or _counts(front, base, t, target)]
+    if not better:
+        return [("Base", _unbeaten(front, base, rivals, figures))]
+    best = max(better, key=lambda t: (gain(front, base, t, target), gain(front, base, t, cost), -t.number))
+    cheapest = max(better, key=lambda t: (gain(front, base, t, cost), gain(front, base, t, target), -t.number))
     text = f"the space's own scenario gives {figures}; design {best.number}"
-    if best is cheapest:
-        return [("Base", f"{text} has {more} and saves {saved}.")]
-    return [("Base", f"{text} costs no more and has {more}, design {cheapest.number} is no slower and saves {saved}.")]
+    more, saved = _more(front, base, best), _saved(front, base, cheapest)
+    if best is cheapest or not more or not saved:
+        said = [f"has {more}" if more else "is as good", f"saves {saved}" if saved else "costs the same"]
+        return [("Base", f"{text} {said[0]} and {said[1]}.")]
+    return [("Base", f"{text} costs no more and has {more}, design {cheapest.number} is no worse and saves {saved}.")]
+
+
+def _counts(front: Front, start: Trial, end: Trial, metric: Metric) -> bool:
+    """Whether `end` is better by an amount that shows in the front's units."""
+    return float(scale_of(front, metric).number(gain(front, start, end, metric))) > 0
+
+
+def _unbeaten(front: Front, base: Trial, rivals: list[Trial], figures: str) -> str:
+    same = next((t for t in front.designs if t.key == base.key), None)
+    if same is not None:
+        return f"the space's own scenario is design {same.number}, on the front."
+    if rivals:
+        return f"the space's own scenario ({figures}) is as good as design {rivals[0].number}, on the front."
+    return f"the space's own scenario ({figures}) is not beaten by any design found."
+
+
+def _more(front: Front, base: Trial, trial: Trial) -> str:
+    target = front.objectives[0]
+    if not _counts(front, base, trial, target):
+        return ""
+    return f"{scale_of(front, target).text(gain(front, base, trial, target))} {better_word(target)} {metric_label(target)}"
+
+
+def _saved(front: Front, base: Trial, trial: Trial) -> str:
+    if not _counts(front, base, trial, front.cost):
+        return ""
+    return scale_of(front, front.cost).text(gain(front, base, trial, front.cost))
 
 
 def _missed(trial: Trial) -> list[str]:
@@ -151,7 +180,15 @@ def _tier_sentence(front: Front, dimension: Dimension) -> str:
     alternatives = [t for t in front.feasible if amount(t.point.get(dimension.path)) == 0]
     if not alternatives:
         return f"{where}; no design without it was feasible."
+    if all(any(_alike(front, t, other) for other in alternatives) for t in with_it):
+        return f"leaving it out costs nothing here: designs without it match the front within {100 * ALIKE:.0f} %."
     return f"{where}; without it {_without_it(front, alternatives)}."
+
+
+def _alike(front: Front, trial: Trial, other: Trial) -> bool:
+    """Whether `other` is as good as `trial` in every objective, or worse by 1 % at most."""
+    sizes = [(m, abs(front.value(trial, m.key) or 0.0)) for m in front.objectives]
+    return all(gain(front, trial, other, metric) >= -ALIKE * size for metric, size in sizes)
 
 
 def _where_used(front: Front, with_it: list[Trial], without: list[Trial]) -> str:
@@ -183,12 +220,16 @@ def _without_it(front: Front, alternatives: list[Trial]) -> str:
         return text if best is edge else f"{text}, {_ratio(front, best, edge, target)}"
     price = scale_of(front, cost).text(front.value(cheapest, cost.key))
     rival = front.knee if front.knee in rivals and front.knee is not None else rivals[-1]
+    if _alike(front, rival, cheapest):
+        return f"the cheapest feasible design costs no more: {price}, same {name} within {100 * ALIKE:.0f} %"
     return f"the cheapest feasible design costs {price} and has {_ratio(front, cheapest, rival, target)}"
 
 
 def _ratio(front: Front, ours: Trial, theirs: Trial, metric: Metric) -> str:
     """ "1.9x the TTFT p99 of design 117"."""
     values = [front.value(t, metric.key) or 0.0 for t in (ours, theirs)]
+    if values[1] and round(values[0] / values[1], 2) == 1:
+        return f"the same {metric_label(metric)} as design {theirs.number} within 1 %"
     share = f"{plain_number(round(values[0] / values[1], 2))}x" if values[1] else "not"
     return f"{share} the {metric_label(metric)} of design {theirs.number}"
 

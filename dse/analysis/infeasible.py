@@ -47,7 +47,7 @@ def infeasible_lines(front: Front, width: int) -> list[str]:
     if not front.trials:
         return ["No design was evaluated."]
     if not rows:
-        return [*wrapped(f"Every design failed inside. The first error: {_first_error(front.trials)}", width, "  ")]
+        return ["Every design failed inside."]
     table, left_out = front_table(front, rows, width, misses_column(front.space, rows))
     lines = ["Nothing meets all constraints. Nearest:", *table.lines]
     for line in left_out_lines(rows, left_out):
@@ -56,10 +56,6 @@ def infeasible_lines(front: Front, width: int) -> list[str]:
     for sentence in (relaxation(front.space, front.trials), by_member(front.space, front.trials)):
         lines += wrapped(sentence, width, "  ") if sentence else []
     return lines
-
-
-def _first_error(trials: Sequence[Trial]) -> str:
-    return next((t.error for t in trials if t.error), "none was recorded")
 
 
 def misses_column(space: Space, rows: Sequence[Trial]) -> Column:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.analysis.labels import amount, dimension_scale, heading, metric_label, value_text, word
 from dse.analysis.values import Scale, scale_for
-from dse.analysis.view import Front
-from dse.front import front_members
+from dse.analysis.view import Front, fronts_of
 from simcore import find_metric
 from simcore.errors import InputError
 
@@ -41,7 +40,7 @@ class Study:
     @cached_property
     def fronts(self) -> tuple[Front, ...]:
         """One front, or one per member."""
-        return tuple(Front(self.space, self.trials, member, self.base) for member in front_members(self.space))
+        return tuple(fronts_of(self))
 
     @cached_property
     def complete(self) -> tuple[Trial, ...]:

@@ -15,7 +15,7 @@ from dse.analysis.report_data import Study, missed_words
 from dse.analysis.report_words import Fact, asked_facts, scenario_facts, searched_facts
 from dse.analysis.trust import convergence
 from dse.analysis.values import listing, percent
-from dse.analysis.view import Front
+from dse.analysis.view import KNEE, Front
 
 if TYPE_CHECKING:
     from dse.trial import Trial
@@ -61,7 +61,7 @@ def _front_section(study: Study, front: Front) -> str:
         return f"<section><h2>{escape(title)}</h2>{nothing_feasible(study, front)}</section>"
     same = constant_phrases(front)
     note = f'<p class="note">Same in all: {escape(", ".join(same))}.</p>' if same else ""
-    knee = '<p class="note">&#9733; knee: the design past which a step along the front buys least.</p>' if front.knee else ""
+    knee = f'<p class="note">&#9733; {KNEE}.</p>' if front.knee else ""
     said = "".join(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>" for label, text in drivers(front))
     drives = f"<h3>What drives it</h3><dl>{said}</dl>" if said else ""
     return f"<section><h2>{escape(title)}</h2>{front_table(study, front)}{knee}{note}{drives}</section>"
@@ -79,7 +79,7 @@ def front_table(study: Study, front: Front) -> str:
         texts = [escape(value_text(v, scale_or_none)) for v in points]
         columns.append((head, sub, texts, [amount(v) for v in points] if scale_or_none else texts))
     shares = [front.shares(t) for t in rows]
-    for source in shares[0] if shares and all(shares) else ():
+    for source in (s for s in (*front.tiers, "prefill") if any(s in found for found in shares)):
         part = [s.get(source) for s in shares]
         cells = [INACTIVE if _absent(t, source) else percent(p) for t, p in zip(rows, part, strict=True)]
         columns.append((f"from {word(source)}", "%", cells, part))

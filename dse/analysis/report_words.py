@@ -115,7 +115,7 @@ def _domain(dimension: Dimension) -> str:
             text += " (0: no such tier)"
     if dimension.tied:
         text += f"; one value for {listing(dimension.targets)}" if len(dimension.targets) > 1 else ""
-    return text if dimension.when is None else f"{text}; only when {dimension.when}"
+    return text if dimension.when is None else f"{text}; only when {dimension.when.text}"
 
 
 def _term(key: str) -> str:

@@ -19,7 +19,7 @@ from dse.analysis.front_table import (
 from dse.analysis.labels import metric_label
 from dse.analysis.trust import convergence
 from dse.analysis.values import duration, listing, plain_number, scale_for, wrapped
-from dse.analysis.view import Front
+from dse.analysis.view import KNEE, Front
 
 if TYPE_CHECKING:
     from dse.space import Space
@@ -81,6 +81,16 @@ def header(space: Space, trials: Sequence[Trial], run: Run, status: int = 0) -> 
     return f"{run.name}   {len(trials)}{of} design{'s' if len(trials) != 1 or of else ''}{spent}   {counts}{ending}"
 
 
+def headed(space: Space, trials: Sequence[Trial], run: Run, width: int, status: int = 0) -> list[str]:
+    """The first line, and why designs failed if some did."""
+    lines = wrapped(header(space, trials, run, status), width, "   ")
+    failed = [t for t in trials if t.state == "failed"]
+    if failed:
+        text = f"{len(failed)} failed, first: design {failed[0].number}: {failed[0].error or 'no reason was recorded'}"
+        lines += wrapped(text, width, "   ")
+    return lines
+
+
 def compared(front: Front) -> str:
     """Second line: what was compared over what."""
     names = [metric_label(m) for m in front.objectives]
@@ -121,7 +131,7 @@ def table_text(front: Front, run: Run, *, width: int = FULL_WIDTH, every: bool =
     lines = [*wrapped(compared(front), prose, ""), ""]
     marked = {len(lines) + table.knee_line} if table.knee_line is not None else set()
     lines += table.lines
-    lines += _under_the_table(front, rows, run)
+    lines += _under_the_table(front, rows, run, prose)
     if constant_phrases(front):
         lines += wrapped(f" Same in all: {'; '.join(constant_phrases(front))}.", prose, "   ")
     for line in left_out_lines(front.designs, left_out):
@@ -146,15 +156,12 @@ def fronts_text(fronts: Sequence[Front], run: Run, *, width: int = FULL_WIDTH) -
     return Text(tuple(lines), frozenset(marked))
 
 
-def _under_the_table(front: Front, rows: Sequence[Trial], run: Run) -> list[str]:
+def _under_the_table(front: Front, rows: Sequence[Trial], run: Run, width: int) -> list[str]:
     more = len(front.designs) - len(rows)
     left = f" ... {more} more: dse front {run.typed} --all" if more else ""
     if front.knee is None:
         return [left] if left else []
-    right = f"* knee: most {metric_label(front.objectives[0])} gained per {front.cost.unit}"
-    if len(front.objectives) > 2:
-        right = "* knee: nearest to the best of all"
-    return [f"{left:<40}  {right}" if left else f" {right}"]
+    return [*([left] if left else []), *wrapped(f" * {KNEE}", width, "   ")]
 
 
 def commands(front: Front, run: Run, width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""How far a study's figures may be trusted: what the simulator says of itself, and whether the search had settled."""
+"""How far a front may be trusted: whether the search had settled."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from dse.analysis.view import Front
 
 SETTLED = 0.1
-"""The search counts as settled when this share of its designs, the last ones, added nothing."""
-
-
-def trust(front: Front, statements: Sequence[str]) -> list[str]:
-    """Sentences: the simulator's own statements about these scenarios, then convergence."""
-    return [*statements, *([convergence([front])] if front.designs else [])]
+QUIET = 20
+"""The search counts as settled when this share of its designs, and at least this many, the last ones, added nothing."""
 
 
 def convergence(fronts: Sequence[Front]) -> str:
@@ -29,6 +25,6 @@ def convergence(fronts: Sequence[Front]) -> str:
     since = f"last gain at design {last_gain}; the {rest} added nothing"
     if after == 0:
         since = f"the last design, {last_gain}, still added to the front"
-    if after >= SETTLED * len(trials):
+    if after >= max(SETTLED * len(trials), QUIET):
         return f"Converged: {since}."
     return f"Not converged: {since}. More trials may move it."

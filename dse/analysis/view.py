@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from dse import pareto
+import dse.pareto as pareto
 from dse.front import front, front_members, minimised
 
 if TYPE_CHECKING:
     from dse.space import Dimension, Space
     from dse.trial import Trial
     from simcore import Metric
+
+
+KNEE = "knee: the bend of the front, past which a step buys little"
+"""What `Front.knee` is, wherever it is marked; how it is found: `dse.pareto.knee`."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Front:
 
     @cached_property
     def knee(self) -> Trial | None:
-        """The design past which a step along the front buys least; None for fewer than three designs."""
+        """The bend of the front, see `dse.pareto.knee`; None for fewer than three designs or two objectives."""
         if len(self.designs) < 3 or len(self.objectives) < 2:
             return None
         return self.designs[int(pareto.knee(minimised(self.space, self.designs, self.member)))]
@@ -107,9 +111,20 @@ class Front:
         return next((m.weight for m in self.space.members if m.name == member), 1.0)
 
 
-def fronts(space: Space, trials: Sequence[Trial]) -> list[Front]:
-    """The study's front; one per member when the space combines `each`."""
-    return [Front(space, tuple(trials), member) for member in front_members(space)]
+class Searched(Protocol):
+    """A study, as far as its fronts are concerned."""
+
+    @property
+    def space(self) -> Space: ...
+    @property
+    def trials(self) -> tuple[Trial, ...]: ...
+    @property
+    def base(self) -> Trial | None: ...
+
+
+def fronts_of(study: Searched) -> list[Front]:
+    """The study's front, one per member with `combine: each`, each with the base scenario to hold it against."""
+    return [Front(study.space, study.trials, member, study.base) for member in front_members(study.space)]
 
 
 def _frozen(value: object) -> object:

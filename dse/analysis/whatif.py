@@ -63,7 +63,7 @@ def why(front: Front) -> str:
     spent, whole = -gain(front, first, knee, cost), -gain(front, first, last, cost)
     scale, money = scale_of(front, target), scale_of(front, cost)
     if len(front.objectives) != 2 or most <= 0 or whole <= 0:
-        return f"Design {knee.number} is nearest to the best of all objectives, each scaled to the front's range."
+        return f"Design {knee.number} has the smallest sum of all objectives, each scaled to the front's range."
     ends = [f"{scale.text(front.value(t, target.key))}, {money.text(front.value(t, cost.key))}" for t in (first, last)]
     text = (
         f"From design {first.number} ({ends[0]}) to design {last.number} ({ends[1]}), design {knee.number} takes "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dse.analysis.text import Run, compared, header, table_text
+from dse.analysis.text import Run, compared, headed, table_text
 from dse.analysis.values import wrapped
-from dse.analysis.view import Front
+from dse.analysis.view import KNEE, Front, fronts_of
 from dse.analysis.whatif import SINGLE_CHANGES, Step, neighbours, single_changes, step_lines, why
 from dse.commands.output import Output
 from dse.commands.study_text import (
@@ -17,7 +17,6 @@ from dse.commands.study_text import (
     continuing,
     design_object,
     exit_status,
-    fronts_of,
     study_object,
     study_text,
 )
@@ -43,7 +42,7 @@ def run(name: str, every: bool, knee: bool, where: str | None, output: Output) -
     if knee and exit_status(study) == 0:
         return _knee(study, output)
     if every and exit_status(study) == 0:
-        lines = [header(study.space, study.trials, _facts(study))]
+        lines = headed(study.space, study.trials, _facts(study), min(output.width, PROSE))
         for front in fronts_of(study):
             lines += coloured(table_text(front, _facts(study), width=output.width, every=True), output)
         output.answer("\n".join(lines), study_object(study))
@@ -74,7 +73,7 @@ def _where(study: Study, text: str, every: bool, output: Output) -> int:
         condition = read_expression(study.space, text)
     except InputError as error:
         raise error.within(prefix="--where") from None
-    lines = [header(study.space, study.trials, _facts(study))]
+    lines = headed(study.space, study.trials, _facts(study), min(output.width, PROSE))
     data = {**study_object(study), "where": condition.text, "front": list[dict[str, Any]]()}
     for front in fronts_of(study):
         kept = tuple(t for t in front.trials if t.feasible and holds(front, condition, t))
@@ -95,7 +94,7 @@ def holds(front: Front, condition: Constraint, trial: Trial) -> bool:
 
 
 def _knee(study: Study, output: Output) -> int:
-    lines = [header(study.space, study.trials, _facts(study))]
+    lines = headed(study.space, study.trials, _facts(study), min(output.width, PROSE))
     data = {**study_object(study), "knees": list[dict[str, Any]]()}
     for front in fronts_of(study):
         lines += ["", *knee_lines(front, min(output.width, PROSE))]
@@ -110,7 +109,8 @@ def knee_lines(front: Front, width: int) -> list[str]:
     lines = wrapped(compared(front), width)
     if front.knee is None:
         return [*lines, "No knee: that takes two objectives and three designs on the front."]
-    lines += ["", f"Why design {front.knee.number}", *wrapped(f"  {why(front)}", width, "  ")]
+    lines += ["", f"Why design {front.knee.number}", *wrapped(f"  The {KNEE}.", width, "  ")]
+    lines += wrapped(f"  {why(front)}", width, "  ")
     lines += ["", "Steps along the front", *step_lines(front, neighbours(front, front.knee), front.knee, width)]
     single = single_changes(front, front.knee)[:SINGLE_CHANGES]
     if single:

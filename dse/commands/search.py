@@ -12,8 +12,8 @@ from dse.commands.output import Output
 from dse.commands.study_text import accuracy, exit_status, study_object, study_text, write_page
 from dse.progress import Progress
 from dse.space import load_space
-from dse.storage.folder import read_settings, study_folder
-from dse.study import run_search
+from dse.storage.folder import study_folder
+from dse.study import run_search, total_trials
 from dse.tracking.mlflow_run import MlflowTracker
 from dse.tracking.null import NullTracker
 
@@ -57,7 +57,7 @@ def run(request: Request, output: Output) -> int:
     space = load_space(request.space, request.assignments)
     folder = study_folder(request.study or space.name)
     tracker = NullTracker() if request.tracking_uri == UNTRACKED else MlflowTracker(request.tracking_uri)
-    total = _total(request, space)
+    total = total_trials(space, folder, request.trials, request.resume)
     if output.verbose:
         for line in announcement(space):
             output.note(line)
@@ -108,11 +108,6 @@ def interrupted_text(study: Study, facts: Run, total: int) -> str:
     if any(t.feasible for t in study.trials):
         lines.append(f"The front so far: dse front {facts.typed}")
     return "\n".join(lines)
-
-
-def _total(request: Request, space: Space) -> int:
-    recorded = read_settings(study_folder(request.study or space.name)) if request.resume else None
-    return request.trials or max(space.trials, (recorded or {}).get("trials", 0))
 
 
 def _ui_command(request: Request) -> str:

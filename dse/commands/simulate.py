@@ -13,9 +13,9 @@ from dse.analysis.labels import metric_label
 from dse.analysis.simulation import Simulated, definitions, member_table, simulation_lines
 from dse.analysis.values import wrapped
 from dse.commands.output import Output
-from dse.commands.versions import versions
 from dse.space.members import COMBINE, Member, combined
 from dse.space.pins import pin_base, read_pins
+from dse.versions import versions
 from simcore.errors import InputError, did_you_mean
 from simcore.units import format_value
 from simcore.yamlio import Document, load_yaml

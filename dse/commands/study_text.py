@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import simcore
 from dse.analysis.infeasible import infeasible_lines, nearest
-from dse.analysis.text import Run, Text, commands, fronts_text, header
+from dse.analysis.text import Run, Text, commands, fronts_text, headed
 from dse.analysis.values import wrapped
-from dse.analysis.view import Front
+from dse.analysis.view import Front, fronts_of
 from dse.commands.output import Output, highlighted
-from dse.front import front_members
 from dse.storage.folder import STUDIES
 from simcore.errors import SimcoreError
 
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
     from dse.trial import Trial
 
 PROSE = 80
-
-
-def fronts_of(study: Study) -> list[Front]:
-    """The study's front, one per member with `combine: each`, each with the base scenario to hold it against."""
-    return [Front(study.space, study.trials, member, study.base) for member in front_members(study.space)]
 
 
 def statements(space: Space, trial: Trial | None) -> tuple[str, ...]:
@@ -63,7 +57,7 @@ def exit_status(study: Study) -> int:
 def study_text(study: Study, run: Run, output: Output) -> str:
     """The whole text at the end of a search."""
     prose = min(output.width, PROSE)
-    lines = wrapped(header(study.space, study.trials, run, exit_status(study)), prose, "   ")
+    lines = headed(study.space, study.trials, run, prose, exit_status(study))
     lines += wrapped(study.note, prose) if study.note else []
     found = fronts_of(study)
     if exit_status(study):
@@ -105,7 +99,7 @@ def design_object(front: Front, trial: Trial) -> dict[str, Any]:
 def write_page(study: Study, trust: Sequence[str]) -> Path:
     """Write report.html into the study's folder."""
     from dse.analysis.report import write_report
-    from dse.commands.versions import versions
+    from dse.versions import versions
 
     settings = study.settings
     provenance = {

@@ -1,1 +1,1 @@
-"""Where designs are evaluated, one way per file: a module with `start(evaluate, workers) -> dse.seams.Executor`."""
+"""Where designs are evaluated, one way per file: a module with `start`, see `dse.seams.Executor`."""

@@ -19,8 +19,8 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, Literal
 
 from dse.objective import Result, Task, error_text
-from dse.seams import Evaluate, Stopping
-from simcore.errors import SimcoreError
+from dse.seams import Evaluate, Initialise, Stopping
+from simcore.errors import InternalError, SimcoreError
 
 POLL_S = 0.2
 """How often a request to stop is looked for while workers are busy."""
@@ -43,22 +43,28 @@ class ProcessExecutor:
     Args:
         evaluate: a function that pickles (one of a module).
         workers: processes.
+        initialise: called here before the first worker starts, so that workers find on disk what it compiles, and by every
+            worker before its first design; must pickle.
     """
 
-    def __init__(self, evaluate: Evaluate, workers: int) -> None:
-        self._evaluate, self._count = evaluate, workers
+    def __init__(self, evaluate: Evaluate, workers: int, initialise: Initialise | None = None) -> None:
+        self._evaluate, self._count, self._initialise = evaluate, workers, initialise
         self._context = get_context("spawn")
         self._workers: list[_Worker] = []
         self._false_starts = 0
+        self._initialised = False
 
     def run(self, tasks: Sequence[Task], stopping: Stopping) -> Iterator[Result]:
         left = list(reversed(tasks))
         tries = dict.fromkeys((task.number for task in tasks), 0)
+        broken: SimcoreError | None = None
         while True:
-            if not stopping():
+            if broken is None and not stopping():
                 self._hand_out(left)
             busy = [worker for worker in self._workers if worker.task is not None]
             if not busy:
+                if broken is not None:
+                    raise broken
                 return
             for pipe in wait([worker.pipe for worker in busy], POLL_S):
                 worker = next(w for w in busy if w.pipe is pipe)
@@ -66,6 +72,8 @@ class ProcessExecutor:
                 assert task is not None
                 if isinstance(message, Result):
                     yield message
+                elif isinstance(message, SimcoreError):
+                    broken = message
                 elif message == "died":
                     tries[task.number] += worker.ready
                     if tries[task.number] < TRIES:
@@ -87,9 +95,12 @@ class ProcessExecutor:
                 idle.pipe.send(idle.task)
 
     def _started(self) -> _Worker:
+        if self._initialise is not None and not self._initialised:
+            self._initialise()
+            self._initialised = True
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=_work, args=(self._evaluate, theirs, os.getpid()), name="dse worker", daemon=True
+            target=_work, args=(self._evaluate, self._initialise, theirs, os.getpid()), name="dse worker", daemon=True
         )
         process.start()
         theirs.close()
@@ -97,7 +108,7 @@ class ProcessExecutor:
         self._workers.append(worker)
         return worker
 
-    def _receive(self, worker: _Worker) -> Result | Literal["ready", "died"]:
+    def _receive(self, worker: _Worker) -> Result | SimcoreError | Literal["ready", "died"]:
         """What the worker has to say. One that died is let go.
 
         Raises:
@@ -112,7 +123,7 @@ class ProcessExecutor:
             worker.ready, self._false_starts = True, 0
             return "ready"
         worker.task = None
-        assert isinstance(message, Result)
+        assert isinstance(message, (Result, SimcoreError))
         return message
 
     def _let_go(self, worker: _Worker) -> None:
@@ -141,19 +152,32 @@ def _how(process: SpawnProcess) -> str:
     return f"the process ended with status {code}"
 
 
-def _work(evaluate: Evaluate, pipe: Connection, parent: int) -> None:
+def _work(evaluate: Evaluate, initialise: Initialise | None, pipe: Connection, parent: int) -> None:
     """A worker's life: evaluate what comes, until the pipe closes. Stopping is the parent's business, also by Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with(parent)
     with suppress(EOFError, OSError):
+        failure = _initialised(initialise)
         pipe.send(None)
         while True:
             task = pipe.recv()
             try:
-                result = evaluate(task)
+                result: Result | SimcoreError = failure or evaluate(task)
+            except InternalError as error:
+                result = error
             except Exception as error:
                 result = Result(task.number, task.key, "failed", error=error_text(error))
             pipe.send(result)
+
+
+def _initialised(initialise: Initialise | None) -> SimcoreError | None:
+    """Get this worker ready; what went wrong, to be told in place of the first result."""
+    try:
+        if initialise is not None:
+            initialise()
+    except Exception as error:
+        return error if isinstance(error, SimcoreError) else SimcoreError(f"a worker cannot start: {error_text(error)}")
+    return None
 
 
 def _die_with(parent: int) -> None:
@@ -165,7 +189,7 @@ def _die_with(parent: int) -> None:
             os._exit(1)
 
 
-def start(evaluate: Evaluate, workers: int | None = None) -> ProcessExecutor:
+def start(evaluate: Evaluate, workers: int | None = None, initialise: Initialise | None = None) -> ProcessExecutor:
     """Worker processes, as many as there are processors this process may use unless `workers` says."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return ProcessExecutor(evaluate, workers or available)
+    return ProcessExecutor(evaluate, workers or available, initialise)

@@ -124,8 +124,9 @@ def _traces_exist(data: Mapping[str, Any], place: str, base_dir: Path) -> None:
             raise InputError("no such file", path=here, value=value, hint=f"looked for it in {base_dir}")
 
 
-def check_workloads(space: Space) -> None:
-    """Read each trace and generate each workload of the base, member by member; nothing is simulated.
+def check_workloads(space: Space, places: Places) -> None:
+    """Read each trace and generate each workload: of the base with each member, and of every choice that names a trace or
+    changes how one is read. Nothing is simulated.
 
     Raises:
         InputError: a trace is damaged, or lacks what the scenario asks of it; the file and line are the trace's own.
@@ -135,6 +136,35 @@ def check_workloads(space: Space) -> None:
             simcore.check_workload(_build(space, space.scenario({}, member)))
         except InputError as error:
             raise (_at_override(error, member.places) if error.file is None else None) or error from None
+    for dimension in space.dimensions:
+        place = places[dimension.path]
+        for i, value in enumerate(dimension.ends()):
+            raw = space.scenario({dimension.path: value})
+            if any(_trace_beside(raw, target, value) for target in dimension.targets):
+                _check_choice(space, dimension, raw, f"{place}[{i}]" if dimension.choices is not None else place)
+
+
+def _trace_beside(raw: Mapping[str, Any], target: str, value: Any) -> bool:
+    """Whether a value set at `target` names a trace, or is a field of a workload that is one."""
+    if isinstance(value, Mapping):
+        return "trace" in value
+    beside = paths.lookup(raw, target.rpartition(".")[0])
+    return isinstance(beside, Mapping) and isinstance(beside.get("trace"), str)
+
+
+def _check_choice(space: Space, dimension: Dimension, raw: dict[str, Any], place: str) -> None:
+    try:
+        scenario = _build(space, raw)
+    except InputError:
+        return  # only together with other values: `check_values` has judged it
+    try:
+        simcore.check_workload(scenario)
+    except InputError as error:
+        if error.file is not None:
+            raise
+        found = _at_value(error, dimension, place, MISSING)
+        if found is not None or not _elsewhere(error, space.dimensions):
+            raise found or error from None
 
 
 def check_replaced(space: Space, places: Places) -> None:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 HBM_FIT = "hbm_fit"
 SATURATED = "saturated"
 SERVES_ALL = "serves_all"
-_UNKNOWN = 1.0
-"""The violation of a constraint on a metric that is unknown for a design."""
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ class _Reader:
         checks.check_replaced(space, self.places)
         checks.check_values(space, self.places)
         self._try_traces(space)
-        checks.check_workloads(space)
+        checks.check_workloads(space, self.places)
         checks.check_paths(space)
         checks.check_needs(space)
         checks.check_statics(space, self.places)

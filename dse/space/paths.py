@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from simcore.errors import MISSING, InputError, did_you_mean
+from simcore.errors import MISSING, InputError
 
 
 def lookup(data: Any, path: str) -> Any:
@@ -101,8 +101,3 @@ def covers(outer: str, inner: str) -> bool:
 def overlap(one: str, other: str) -> bool:
     """Whether setting one changes what the other sets."""
     return covers(one, other) or covers(other, one)
-
-
-def unknown_path(name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that is neither a path of the scenario nor a metric."""
-    return InputError("unknown path", value=name, hint=did_you_mean(name, known))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.space.dimension import Dimension
@@ -62,13 +62,17 @@ def _member(member: Member, combine: str) -> dict[str, Any]:
     return {**fields, "weight": member.weight} if combine == "mean" else fields
 
 
-def identity(data: Mapping[str, Any]) -> str:
+def identity(data: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any] | None]) -> str:
     """SHA-256 of what decides the trials of a resolved space, order included (tiers and samplers depend on it).
 
     A file counts by its content, not by where it lies.
+
+    Args:
+        data: the resolved space.
+        scenarios: written out with the numbers of their presets.
     """
     files = data.get("files") or {}
     kept = {key: value for key, value in data.items() if key not in NOT_IDENTITY}
     kept["budget"] = {key: value for key, value in data["budget"].items() if key != "trials"}
-    text = json.dumps(replaced(kept, files), separators=(",", ":"))
+    text = json.dumps(replaced([kept, scenarios], files), separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()

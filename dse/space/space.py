@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Point = dict[str, Any]
 """Searched path -> YAML value, active dimensions only."""
+_POLICY_KEYS = ("policy", "preset")
 COUNTED = 20_000
 """Up to this many combinations, designs are counted one by one."""
 
@@ -224,6 +225,15 @@ class Space:
                     paths.assign(raw, target, copy.deepcopy(point[dimension.path]))
         return raw
 
+    def probe_scenarios(self) -> Iterator[dict[str, Any]]:
+        """Raw scenarios that together name every eviction policy of the space: the base with each member of the set, and with
+        each choice that names a policy or may bring one along."""
+        yield from (self.scenario({}, member) for member in self.members)
+        for dimension in self.dimensions:
+            for choice in dimension.choices or ():
+                if isinstance(choice, Mapping) or any(t.rpartition(".")[2] in _POLICY_KEYS for t in dimension.targets):
+                    yield self.scenario({dimension.path: choice})
+
     def member(self, which: Member | str | int) -> Member:
         """A member of the set by itself, its name or its position."""
         if isinstance(which, Member):
@@ -300,8 +310,23 @@ class Space:
 
     @cached_property
     def sha256(self) -> str:
-        """Identifies the space by what decides its trials: the content of files counts; name and number of trials do not."""
-        return identity(self.resolved())
+        """Identifies the space by what decides its trials: the content of files and presets counts; name and number of trials
+        do not."""
+        return identity(self.resolved(), [self._written_out(raw) for raw in self._telling()])
+
+    def _telling(self) -> Iterator[dict[str, Any]]:
+        """Raw scenarios that name every preset: the base with each member, and with each choice that is no number."""
+        yield from (self.scenario({}, member) for member in self.members)
+        for dimension in self.dimensions:
+            if dimension.unit is None:
+                yield from (self.scenario({dimension.path: choice}) for choice in dimension.choices or ())
+
+    def _written_out(self, raw: Mapping[str, Any]) -> dict[str, Any] | None:
+        """A scenario with the numbers of its presets; None if it cannot be built by itself."""
+        try:
+            return simcore.yaml_dict(simcore.build_scenario(raw, base_dir=self.base_dir))
+        except InputError:
+            return None
 
 
 def _digest(data: Any) -> str:

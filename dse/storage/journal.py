@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 import optuna
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
@@ -18,6 +17,7 @@ from optuna.trial import FrozenTrial
 from dse.asking.asker import quiet
 from dse.front import targets
 from dse.storage.folder import INTACT, StorageError, complete_lines, writing
+from dse.urls import without_password
 from simcore.errors import InputError
 
 if TYPE_CHECKING:
@@ -163,14 +163,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def without_password(url: str) -> str:
-    """The URL without the password in it."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}@{parts.netloc.rpartition('@')[2]}"))
 
 
 def free_lock(journal: Path) -> None:

@@ -10,14 +10,13 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from dse.asking.asker import DUPLICATES, KEY, Asked
 from dse.front import Target, targets
-from dse.objective import Result, error_text
+from dse.objective import BASE, Result, error_text
 from dse.trial import Trial
 from simcore.errors import InputError
 
 if TYPE_CHECKING:
     from dse.space import Space
 
-BASE = -1
 FAILED_EXCESS = 1.0
 """What a failed trial has as excess of every constraint: Optuna takes a trial without constraints for a feasible one."""
 

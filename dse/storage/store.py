@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import platform
+import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,16 @@ from dse.objective import Result
 from dse.seams import Settings
 from dse.storage.evaluations import Evaluations
 from dse.storage.folder import SETTINGS, SPACE, read_settings, write_settings, write_text
-from dse.storage.journal import JOURNAL, START_OVER, Journal, without_password
+from dse.storage.journal import JOURNAL, START_OVER, Journal
+from dse.urls import without_password
+from dse.versions import DISTRIBUTION, versions
 from simcore.errors import InputError
 from simcore.yamlio import dump_yaml, load_yaml
 
 if TYPE_CHECKING:
     from dse.space import Space
 
+_log = logging.getLogger("dse")
 ID, BASE = "id", "base"
 OTHER = "use another --study NAME for a search of its own"
 SHOWN = 3
@@ -100,6 +102,7 @@ def open_store(space: Space, settings: Settings, url: str | None, resume: bool) 
             return _started(space, settings, journal, evaluations)
         if not resume:
             raise _exists(settings, len(trials))
+        check_versions(settings.folder, recorded)
         check_same(space, settings, recorded)
         if settings.trials > recorded["trials"]:
             write_settings(settings.folder, {**recorded, "trials": settings.trials})
@@ -135,17 +138,6 @@ def _started(space: Space, settings: Settings, journal: Journal, evaluations: Ev
     return Store(settings, journal, evaluations, [])
 
 
-def versions() -> dict[str, str]:
-    """What the study's numbers depend on."""
-    found = {"python": platform.python_version()}
-    for package in ("cache-dse", "optuna", "numpy", "numba"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def _exists(settings: Settings, count: int) -> InputError:
     return InputError(
         f"the study {settings.name} exists with {count} trials",
@@ -162,6 +154,21 @@ def _stranger(settings: Settings, journal: Journal, count: int) -> InputError:
     return InputError(rule, file=str(settings.folder), hint=START_OVER)
 
 
+def check_versions(folder: Path, recorded: Mapping[str, Any]) -> None:
+    """Refuse to mix trials of two versions of this program in one study; warn when a library has another version.
+
+    Raises:
+        InputError: naming both versions.
+    """
+    before, now = recorded.get("versions", {}), versions()
+    if before.get(DISTRIBUTION, now[DISTRIBUTION]) != now[DISTRIBUTION]:
+        rule = f"the study was made by {DISTRIBUTION} {before[DISTRIBUTION]}, this is {now[DISTRIBUTION]}"
+        raise InputError(f"{rule}: their figures may differ", file=str(folder), hint=f"{OTHER}, or remove {folder}")
+    changed = [f"{name} {before[name]} -> {now[name]}" for name in now if before.get(name, now[name]) != now[name]]
+    if changed:
+        _log.warning("%s was begun with other libraries, figures may differ: %s", folder, ", ".join(changed))
+
+
 def check_same(space: Space, settings: Settings, recorded: Mapping[str, Any]) -> None:
     """Refuse to mix trials of two searches in one study.
 
@@ -172,7 +179,9 @@ def check_same(space: Space, settings: Settings, recorded: Mapping[str, Any]) ->
     if recorded["space_sha256"] != space.sha256:
         found = differences(_resolved(settings.folder), space.resolved())
         named = "; ".join(found[:SHOWN]) + (f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
-        rule = "the study is of another space" + (f": {named}" if named else "")
+        rule = f"the study is of another space: {named}"
+        if not found:
+            rule = "a preset that the space names has other numbers than when the study was made"
         raise InputError(rule, file=folder, hint=f"{OTHER}, or remove {folder}")
     wanted = {"sampler": settings.sampler, "seed": settings.seed, "batch_size": settings.batch_size}
     for name, value in wanted.items():

@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.tracking.links import STUDY_TAG
+from dse.versions import own_version
 from simcore.units import GIB, parse_quantity
 
 if TYPE_CHECKING:
@@ -182,18 +182,11 @@ def run_tags(space: Space, settings: Settings) -> dict[str, str]:
         STUDY_TAG: settings.name,
         "dse.budget_trials": str(settings.trials),
         "dse.backend": settings.backend,
-        "dse.version": _own_version(),
+        "dse.version": own_version(),
         "mlflow.source.name": f"dse search {Path(space.file).name}" if space.file else "dse search",
         "mlflow.source.type": "LOCAL",
         "mlflow.user": _user(),
     }
-
-
-def _own_version() -> str:
-    try:
-        return version("cache-dse")
-    except PackageNotFoundError:
-        return "0+source"
 
 
 def _user() -> str:

@@ -7,7 +7,6 @@ import os
 import uuid
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 STATE_FILE = "mlflow.json"
 LOCAL = "local"
@@ -60,12 +59,3 @@ def write_state(folder: Path, state: RunState) -> None:
 def forget_progress(state: RunState) -> RunState:
     """The state of a run that has to be made anew under a new key, because MLflow has lost or deleted it."""
     return replace(new_state(state.store), experiment_id=state.experiment_id)
-
-
-def redacted(uri: str) -> str:
-    """A URI without the password it may carry."""
-    parts = urlsplit(uri)
-    if parts.password is None:
-        return uri
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))

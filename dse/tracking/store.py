@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dse.tracking.mlflow_state import LOCAL, redacted
+from dse.tracking.mlflow_state import LOCAL
+from dse.urls import without_password
 from simcore.errors import InputError, nearest
 
 DATABASE, ARTIFACTS = "mlflow.db", "mlflow-artifacts"
@@ -37,7 +38,7 @@ class Store:
     @property
     def label(self) -> str:
         """For messages: the URI without its password, or the file."""
-        return str(self.database) if self.database is not None else redacted(self.uri)
+        return str(self.database) if self.database is not None else without_password(self.uri)
 
     @property
     def database(self) -> Path | None:
@@ -61,16 +62,16 @@ def store_at(root: Path, uri: str | None = None) -> Store:
     scheme = urlsplit(uri).scheme.lower().split("+")[0]
     rest = uri.partition("://")[2]
     if scheme in SERVERS and urlsplit(uri).hostname:
-        return Store(uri, redacted(uri), None)
+        return Store(uri, without_password(uri), None)
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
         path = Path(rest[1:]).absolute()
         local = _local(root.absolute())
         own = Store(f"sqlite:///{path.as_posix()}", f"sqlite:///{path.as_posix()}", path.parent / ARTIFACTS)
         return local if own.uri == local.uri else own
     if scheme in DATABASES and rest and scheme != "sqlite":
-        return Store(uri, redacted(uri), root.absolute() / ARTIFACTS)
+        return Store(uri, without_password(uri), root.absolute() / ARTIFACTS)
     raise InputError(
-        "must be the URL of an MLflow server or database", path=where, value=redacted(uri), hint=_remedy(uri, scheme)
+        "must be the URL of an MLflow server or database", path=where, value=without_password(uri), hint=_remedy(uri, scheme)
     )
 
 

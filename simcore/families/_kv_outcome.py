@@ -111,5 +111,5 @@ def _link(scenario: Scenario, setup: ServingSetup, flow: LinkFlow, end_s: float)
         name=flow.name,
         bytes_read=round(flow.read_blocks * size),
         bytes_written=round(flow.written_blocks * size),
-        busy=busy / (flow.links * end_s) if end_s > 0 else 0.0,
+        busy=min(1.0, busy / (flow.links * end_s)) if end_s > 0 else 0.0,
     )

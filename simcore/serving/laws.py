@@ -26,6 +26,7 @@ def check(st: State) -> None:
         ("no block stays pinned", store["idle"] == store["count"]),
         ("no private page is left", replica["private"] == 0),
         ("no page stays promised", replica["promised"] == 0),
+        ("no new block waits to be copied", replica["completed_n"] == 0),
         ("no context is left", (replica["context"] == 0) & (replica["decoding"] == 0)),
         ("no request stays in a queue", (replica["queue_n"] == 0) & (replica["run_n"] == 0) & (replica["load_n"] == 0)),
         ("no page phase is occupied", st.phase == 0),

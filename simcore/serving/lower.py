@@ -116,7 +116,8 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     for field in ("blocked", "current", "queue_head", "queue_tail", "run_tail", "ended_head", "ended_tail"):
         replica[field] = NONE
     stat = _records(1, state.STAT)[0]
-    stat.turn = NONE
+    stat.turn = stat.leaving_head = stat.leaving_tail = NONE
+    stat.places = setup.concurrency
     stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
     store, view = _stores(setup, names, arrays.n_ids, state.store_dtype(modules))
@@ -137,6 +138,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         node=_records(slots, state.node_dtype(modules)),
         slot=scratch.take(len(store) * arrays.n_ids),
         heap=_records(2 * replicas * setup.max_num_seqs + n, state.HEAP),
+        completed=np.zeros(replicas * setup.max_num_batched_tokens, np.uint32),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
         plan_free=np.zeros(tiers + 1, np.int64),
         blocks=arrays.blocks,

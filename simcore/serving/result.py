@@ -77,7 +77,7 @@ class ServingResult:
         steps, prefill_steps: steps of all replicas, and those with prefill in them.
         prefill_tokens, decode_tokens: tokens computed in prefill and by decoding.
         events: what the event loop did; the one figure that depends on leaping.
-        end_s: when the last step ended.
+        end_s: when the last step ended; 0 without any.
     """
 
     arrival_s: NDArray[np.float64]
@@ -125,7 +125,7 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
         prefill_tokens=int(stat.prefill_tokens),
         decode_tokens=int(stat.decode_tokens),
         events=int(stat.events),
-        end_s=int(stat.now) / PICOSECONDS,
+        end_s=int(stat.end) / PICOSECONDS,
     )
 
 

@@ -39,8 +39,9 @@ PAR = np.dtype(  # one record: every knob and cost
     + [("pair", _F8)]
 )
 STAT = np.dtype(  # one record: progress and totals
-    _fields("fault now events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
-    + _fields("turn routed next_request open done rejected wave wave_left wave_open chained_n preemptions", _I8)
+    _fields("fault now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
+    + _fields("turn routed next_request done rejected wave wave_left wave_open seen chained_n preemptions", _I8)
+    + _fields("places leaving_head leaving_tail", _I8)  # closed loop: free places, those that clients are about to free
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     _fields("arrival think block", _I8)
@@ -50,14 +51,14 @@ JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
 )
 REQUEST = np.dtype(  # (n,) what happens to it
     _fields("arrival admitted first finish load_start ready load_wait", _I8)
-    + _fields("behind run_prev run_next", _I8)  # queue or finishing list; list of admitted requests
+    + _fields("behind run_prev run_next", _I8)  # queue, or list of the ended or the leaving; list of the admitted
     + _fields("target computed held pages generated joined peak preemptions recomputed replica", _I8)
     + [("state", _U1)],
     align=True,
 )
 REPLICA = np.dtype(  # (R,)
     _fields("next start busy busy_time steps prefill step decoding context step_base", _I8)
-    + _fields("private promised blocked current pairs", _I8)
+    + _fields("private promised blocked current pairs completed_n", _I8)
     + _fields("queue_head queue_tail queue_n run_tail run_n ended_head ended_tail load_n", _I8)
 )
 TIER = np.dtype(_fields("store read write inclusive", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM
@@ -111,6 +112,7 @@ class State(NamedTuple):
     node: Records  # slots of all stores; slot 0 of each map entry = absent
     slot: Any  # u4 (S * ids,) block -> its slot in a store, 0 = absent
     heap: Records  # decoding (R x max_seqs), loading (R x max_seqs), chained arrivals (n)
+    completed: Any  # u4 (R * budget,) blocks that the prefill of each replica's running step completes
     plan: Records  # (longest prompt in blocks,)
     plan_free: Any  # i8 (T+1,) scratch: when each tier's read link would be free
     blocks: Any  # u4: of each request its prompt's blocks, then those of its output

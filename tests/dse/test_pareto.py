@@ -28,29 +28,11 @@ def test_non_dominated_is_what_nothing_dominates(values: np.ndarray) -> None:
 
 
 @given(points)
-def test_ranks_peel_front_after_front(values: np.ndarray) -> None:
-    left, naive, rank = list(range(len(values))), np.zeros(len(values), int), 0
-    while left:
-        first = [i for i in left if not any(dominates(values[j], values[i]) for j in left)]
-        naive[first] = rank
-        left, rank = [i for i in left if i not in first], rank + 1
-    assert pareto.ranks(values).tolist() == naive.tolist()
-
-
-@given(points)
 def test_hypervolume_counts_the_dominated_unit_cells(values: np.ndarray) -> None:
     m = values.shape[1]
     cells = np.stack(np.meshgrid(*[np.arange(6)] * m, indexing="ij"), -1).reshape(-1, m)
     covered = sum(any((row <= cell).all() for row in values) for cell in cells)
     assert pareto.hypervolume(values, np.full(m, 6.0)) == pytest.approx(covered)
-
-
-@given(points)
-def test_contributions_are_what_the_front_loses_without_a_point(values: np.ndarray) -> None:
-    front, reference = values[pareto.non_dominated(values)], np.full(values.shape[1], 6.0)
-    whole = pareto.hypervolume(front, reference)
-    lost = [whole - pareto.hypervolume(np.delete(front, i, axis=0), reference) for i in range(len(front))]
-    assert pareto.contributions(front, reference) == pytest.approx(lost)
 
 
 @given(points)
@@ -102,7 +84,7 @@ def test_empty_fronts_have_no_knee() -> None:
         pareto.knee(np.empty((0, 2)))
 
 
-@pytest.mark.parametrize("function", [pareto.non_dominated, pareto.ranks, pareto.normalised, pareto.knee])
+@pytest.mark.parametrize("function", [pareto.non_dominated, pareto.normalised, pareto.knee])
 @pytest.mark.parametrize("values", [[[np.nan, 1.0]], [[np.inf, 1.0]], [1.0, 2.0], np.empty((3, 0))])
 def test_values_that_cannot_be_compared_are_refused(function: Callable[..., object], values: object) -> None:
     with pytest.raises(ValueError, match="values must"):
@@ -111,5 +93,5 @@ def test_values_that_cannot_be_compared_are_refused(function: Callable[..., obje
 
 def test_inputs_are_not_changed(frozen: Callable[[np.ndarray], np.ndarray]) -> None:
     values, reference = frozen(np.random.default_rng(0).random((9, 2))), frozen(np.ones(2))
-    pareto.non_dominated(values), pareto.ranks(values), pareto.hypervolume(values, reference)
-    pareto.contributions(values, reference), pareto.knee(values), pareto.squeezed(values, [1, 1], [True, False])
+    pareto.non_dominated(values), pareto.hypervolume(values, reference)
+    pareto.knee(values), pareto.squeezed(values, [1, 1], [True, False])

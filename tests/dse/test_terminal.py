@@ -5,6 +5,7 @@ After a change that is meant, GOLDEN_REFRESH=1 makes these tests write the golde
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from pathlib import Path
@@ -13,11 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dse.analysis import report_html
 from dse.analysis.front_table import front_table, pick_rows
-from dse.analysis.text import Run
+from dse.analysis.report_data import Study as ReportStudy
+from dse.analysis.text import Run, headed
+from dse.analysis.view import KNEE, fronts_of
 from dse.commands.front import knee_lines
 from dse.commands.output import BOLD_GREEN, Output, highlighted
-from dse.commands.study_text import fronts_of, study_text
+from dse.commands.study_text import study_text
 from dse.study import Study
 from tests.dse.toy_study import toy_study
 
@@ -80,6 +84,20 @@ def test_other_kinds_of_search(
     text = shown(toy_study(tmp_path, 200, **options), monkeypatch)
     check(name, text)
     assert text.isascii() and max(map(len, text.splitlines())) <= 80
+
+
+def test_the_knee_is_called_the_same_everywhere(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(f" * {KNEE}") <= 80
+    page = report_html.front_sections(ReportStudy(study.space, study.trials, study.base))
+    knee = "\n".join(knee_lines(fronts_of(study)[0], 80))
+    assert all(KNEE in text for text in (shown(study, monkeypatch), knee, page))
+
+
+def test_why_designs_failed_stands_under_the_header(study: Study) -> None:
+    failed = dataclasses.replace(study.trials[0], state="failed", error="MemoryError: no blocks left")
+    lines = headed(study.space, [failed, *study.trials[1:40]], RUN, 80)
+    assert lines[-1] == "1 failed, first: design 0: MemoryError: no blocks left"
+    assert len(headed(study.space, study.trials[:40], RUN, 80)) == len(lines) - 1
 
 
 def test_why_the_knee(study: Study) -> None:

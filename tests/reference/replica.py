@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from simcore.serving.setup import ServingSetup
 from simcore.traces.trace import Trace
@@ -70,6 +71,7 @@ class Replica:
         self.prefill = self.pairs = 0  # tokens and attended pairs of the step
         self.decoding: list[Request] = []  # in the step
         self.ended: list[Request] = []  # prefills that end with the step
+        self.new: list[int] = []  # blocks that its prefill completes
         self.start: int | None = None  # of the step under way
         self.wake: float = NEVER  # when it ends, or the next may start
         self.busy_time = 0
@@ -97,8 +99,8 @@ class Replica:
         self.pool.enter(block, ready)
         self.pool.pin(block)
 
-    def complete(self, q: Request, blocks: list[int], now: int) -> None:
-        """Blocks of q are computed."""
+    def complete(self, q: Request, blocks: list[int], now: int) -> Iterator[int]:
+        """Blocks of q are computed. Yields those that had not been."""
         for block in blocks:
             q.held.append(block)
             if block in self.pool.pins:
@@ -106,7 +108,7 @@ class Replica:
             else:
                 self.add(block, 0, now)
                 self.pool.flow["in_computed"] += 1
-                self.tiers.write_through(block, now)
+                yield block
 
     def give_back(self, q: Request) -> None:
         q.pages = 0
@@ -193,7 +195,7 @@ class Replica:
         if self.unit_pages * sum(not self.pool.pinned(block) for block in new) + pages > self.available() + q.pages:
             return False
         q.pages = 0
-        self.complete(q, new, now)
+        self.new += self.complete(q, new, now)
         self.make_room(pages, now)
         q.pages = pages
         self.prefill += stop - q.computed
@@ -209,16 +211,20 @@ class Replica:
         """Returns the requests that finished."""
         assert self.start is not None
         self.busy_time += now - self.start
+        for block in self.new:
+            assert self.pool.pinned(block)
+            self.tiers.write_through(block, now)
         for q in self.decoding:
             q.computed += 1
         through = sorted(self.decoding, key=lambda q: q.number) + self.ended
-        self.start, self.ended = None, []
+        self.start, self.ended, self.new = None, [], []
         for q in through:
             q.state, q.first = "decode", now if q.first is None else q.first
             q.generated += 1
             if q.generated == q.output:
                 q.state, q.finish, q.pages = "done", now, 0
-                self.complete(q, q.output_blocks, now)
+                for block in self.complete(q, q.output_blocks, now):
+                    self.tiers.write_through(block, now)
                 self.give_back(q)
         return [q for q in through if q.state == "done"]
 
@@ -269,7 +275,8 @@ class Replica:
             tokens = q.in_tiers(where, set(where) - {0})
             return tokens >= setup.min_load_tokens and len(self.queue) <= setup.max_waiting
         if setup.load_rule == "cheaper":
-            return self.load_end(q, where, now) - now <= self.recompute_time(q, where)
+            both = max([now, *(self.pool.ready[block] for block in q.blocks[: self.leading(where)])])
+            return self.load_end(q, where, now) - both <= self.recompute_time(q, where)
         return setup.load_rule == "always"
 
     def load_end(self, q: Request, where: list[int], now: int) -> int:

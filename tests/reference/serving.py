@@ -10,9 +10,10 @@ arrives at this instant arrives, the next step starts. An idle replica has its t
 
 ARRIVALS. Open: in the trace's order, at the recorded times; a chained request comes `think_s` after the client saw the end of
 the one before it (finish + `request_s`; a rejected one ends as it arrives), at equal times behind recorded ones, by number.
-Closed: the next of the trace as soon as fewer than `concurrency` wait or run. Backlog: all at 0, without waves. Only open
-follows chains. A wave opens when all requests of earlier waves are over; nobody in it arrives before. A request whose tokens,
-except the last, exceed an empty pool is rejected; the others go to a replica by the router and wait in its queue.
+Closed: the next of the trace as soon as there are fewer than `concurrency` whose clients have not seen the end. Backlog: all
+at 0, without waves. Only open follows chains. A wave opens when the clients of all requests of earlier waves have seen the
+end; nobody in it arrives before. A request whose tokens, except the last, exceed an empty pool is rejected; the others go to
+a replica by the router and wait in its queue.
 
 A STEP WITH CHUNKED PREFILL secures the page each decoding request may need for its next token, preempting until there is
 room, then fills what decoding leaves of the token budget with prefill. Without chunks: prefill fills the budget; only if
@@ -23,8 +24,8 @@ end each decoding request has a token more, and those that have all leave, by nu
 PREFILL goes on with the request under way, else with the one whose load ended first (then by number), else the head of the
 queue is admitted. What does not fit (a chunk, or the head) is not tried again until something is released. If a step would be
 empty while a chunk does not fit, one request is preempted; after any preemption an empty step is composed once more. The
-blocks a chunk completes enter the pool as the step starts, usable at once; those that others have completed meanwhile are
-shared.
+blocks a chunk completes enter the pool as the step starts, for all that this replica goes on to do; those that others have
+completed meanwhile are shared.
 
 PREEMPTION: the request admitted last gives back all and waits at the head of the queue; it will prefill prompt and output so
 far.
@@ -38,13 +39,15 @@ enter the pool pinned. Loading ends when the whole run is usable. Each tier is a
 contribute.
 
 WORTH LOADING. "threshold": at least `min_load_tokens` are below and at most `max_waiting` requests wait, this one counted.
-"cheaper": waiting until the run is usable takes no longer than the additional prefill without it, in steps of its own.
+"cheaper": waiting for the run, from when the blocks that precede those below are usable, takes no longer than the additional
+prefill without it, in steps of its own.
 
 MOVES. A link passes one block after the other; latencies follow behind the last link. Whatever is evicted goes to the nearest
 exclusive tier below, unless a copy is met on the way, and so does what it pushes out. A block computed is copied to each
-inclusive tier that lacks it, top to bottom. A write passes the link of its target and, coming out of the pool, before that
-the host link. It is refused if one of them is taken for longer than `write_backlog_s` from now, or if nothing can leave a
-full target.
+inclusive tier that lacks it, top to bottom: one of a prompt when the step that completes it has ended, before anything else
+that its end brings; one of an output as its request ends. A write passes the link of its target and, coming out of the pool,
+before that the host link. It is refused if one of them is taken for longer than `write_backlog_s` from now, or if nothing can
+leave a full target.
 
 GIVING BACK: private pages, then blocks, tail first. A request that is through first turns the blocks its output completed
 into blocks of the pool. Room is made by evicting one block at a time until the pages at hand suffice.
@@ -72,7 +75,8 @@ class Serving:
         self.chains = setup.arrivals == "open"
         self.coming = [q for q in self.requests if q.after < 0 or not self.chains]
         self.triggered: list[Request] = []  # chained, the one before is over
-        self.now = self.routed = self.wave_open = 0
+        self.response = picoseconds(setup.costs.request_s)
+        self.now = self.end = self.routed = self.seen = self.wave_open = 0
         self.wave = self.requests[0].wave
 
     def run(self) -> None:
@@ -83,6 +87,7 @@ class Serving:
             assert wake < NEVER, "nobody can run"
             self.now, r = int(wake), self.replicas[number]
             if r.start is not None:
+                self.end = self.now
                 for q in r.end_step(self.now):
                     self.count(q)
                 while self.arrive_by(self.now):
@@ -91,11 +96,9 @@ class Serving:
 
     def arrive_by(self, latest: float) -> bool:
         """The next request arrives, if one is due by `latest`."""
-        coming = self.coming[:1]
-        if self.setup.arrivals != "backlog":
-            inside = sum(q.state != "to come" and not q.over for q in self.requests)
-            coming = [q for q in coming if q.wave <= self.wave and (self.chains or inside < self.setup.concurrency)]
-        due = [(max(q.due, self.wave_open) if self.chains else self.now, 0, q.number) for q in coming]
+        coming = [q for q in self.coming[:1] if q.wave <= self.wave or self.setup.arrivals == "backlog"]
+        place = self.free_place() if self.setup.arrivals == "closed" else self.now
+        due = [(max(q.due if self.chains else place, self.wave_open), 0, q.number) for q in coming]
         due += [(max(q.due, self.wave_open), 1, q.number) for q in self.triggered if q.wave <= self.wave]
         if not due or min(due)[0] > latest:
             return False
@@ -104,6 +107,13 @@ class Serving:
         (self.triggered if group else self.coming).remove(q)
         self.arrive(q)
         return True
+
+    def free_place(self) -> float:
+        """When fewer than `concurrency` requests are without an end that their clients have seen."""
+        running = sum(q.state != "to come" and not q.over for q in self.requests)
+        seen = [q.finish + self.response for q in self.requests if q.finish is not None]
+        times = [self.now, *sorted(time for time in seen if time > self.now)] + [NEVER] * running
+        return times[max(len(times) - self.setup.concurrency, 0)]
 
     def arrive(self, q: Request) -> None:
         q.arrival = self.now
@@ -124,14 +134,15 @@ class Serving:
 
     def count(self, q: Request) -> None:
         """Request q is over."""
-        response = picoseconds(self.setup.costs.request_s) if q.state == "done" else 0
+        seen = self.now + self.response if q.state == "done" else self.now
+        self.seen = max(self.seen, seen)
         for p in self.requests:
             if p.after == q.number and self.chains:
-                p.due = self.now + response + p.think
+                p.due = seen + p.think
                 self.triggered.append(p)
         wave = min((p.wave for p in self.requests if not p.over), default=self.wave)
         if wave > self.wave:
-            self.wave, self.wave_open = wave, self.now
+            self.wave, self.wave_open = wave, self.seen
 
 
 def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
@@ -162,7 +173,7 @@ def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
         busy_s=seconds([r.busy_time for r in replicas]),
         **{key: total[key] for key in ("steps", "prefill_steps", "prefill_tokens", "decode_tokens")},
         events=0,
-        end_s=serving.now / PICOSECONDS,
+        end_s=serving.end / PICOSECONDS,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Int, kernel
-from simcore.serving.state import CLOSED, NEVER, NONE, OPEN, REJECTED, ROUND_ROBIN, State
+from simcore.serving.state import CLOSED, DONE, NEVER, NONE, OPEN, REJECTED, ROUND_ROBIN, State
 
 from .decode import span, steps_to_reach
 from .heap import heap_pop, heap_push
@@ -43,9 +43,41 @@ def next_recorded(st: State) -> Int:
         return np.int64(NEVER)
     if par.arrivals == OPEN:
         return max(job.arrival, stat.wave_open)
-    if par.arrivals == CLOSED and stat.open >= par.concurrency:
-        return np.int64(NEVER)
+    if par.arrivals == CLOSED:
+        return max(free_place(st), stat.wave_open)
     return stat.now
+
+
+@kernel
+def free_place(st: State) -> Int:
+    """When a place of the closed loop is free: now, or when the next client sees the end of its request; else NEVER."""
+    stat = st.stat
+    if stat.places > 0:
+        return stat.now
+    if stat.leaving_head == NONE:
+        return np.int64(NEVER)
+    return st.request[stat.leaving_head].finish + st.par.response
+
+
+@kernel
+def take_place(st: State) -> None:
+    stat = st.stat
+    if stat.places > 0:
+        stat.places -= 1
+    else:
+        stat.leaving_head = st.request[stat.leaving_head].behind
+
+
+@kernel
+def leave_place(st: State, q: Int) -> None:
+    """Request q has finished; whoever comes next may have its place once its client sees that. They see it in this order."""
+    stat = st.stat
+    st.request[q].behind = NONE
+    if stat.leaving_head == NONE:
+        stat.leaving_head = q
+    else:
+        st.request[stat.leaving_tail].behind = q
+    stat.leaving_tail = q
 
 
 @kernel
@@ -72,12 +104,12 @@ def arrive(st: State, q: Int) -> None:
         req.state = REJECTED
         req.replica = NONE
         st.stat.rejected += 1
-        trigger(st, q)
-        count_done(st)
+        over(st, q, st.stat.now)
         return
+    if st.par.arrivals == CLOSED:
+        take_place(st)
     r = route(st)
     req.replica = r
-    st.stat.open += 1
     queue_append(st, r, q)
     rep = st.replica[r]
     if rep.busy == 0:
@@ -113,12 +145,22 @@ def route(st: State) -> Int:
 
 
 @kernel
-def trigger(st: State, q: Int) -> None:
-    """Request q is over: the one chained to it will arrive. Its client sees the end `response` later than the engine."""
+def over(st: State, q: Int, seen: Int) -> None:
+    """Request q is over, which its client sees at time `seen`. That is when all that waits for it may arrive: the request
+    chained to it, the next of a closed loop, the next wave."""
+    if st.par.arrivals == OPEN:
+        trigger(st, q, seen)
+    elif st.par.arrivals == CLOSED and st.request[q].state == DONE:
+        leave_place(st, q)
+    count_over(st, seen)
+
+
+@kernel
+def trigger(st: State, q: Int, seen: Int) -> None:
+    """The request chained to q, if there is one, will arrive."""
     follower = np.int64(st.job[q].follower)
-    if st.par.arrivals != OPEN or follower == NONE:
+    if follower == NONE:
         return
-    seen = st.stat.now + st.par.response if st.request[q].state != REJECTED else st.stat.now
     due = seen + st.job[follower].think
     st.request[follower].arrival = due
     if st.job[follower].wave <= st.stat.wave:
@@ -127,18 +169,19 @@ def trigger(st: State, q: Int) -> None:
 
 
 @kernel
-def count_done(st: State) -> None:
-    """One request fewer to wait for; a wave without any opens the next one."""
+def count_over(st: State, seen: Int) -> None:
+    """One request fewer to wait for; a wave without any lets the next one in, once all clients have seen their ends."""
     stat = st.stat
+    stat.seen = max(stat.seen, seen)
     stat.wave_left -= 1
     while stat.wave_left == 0 and stat.wave + 1 < st.par.waves:
         stat.wave += 1
-        stat.wave_open = stat.now
+        stat.wave_open = stat.seen
         first = st.wave_start[stat.wave]
         last = st.wave_start[stat.wave + 1]
         stat.wave_left = last - first
         if st.par.arrivals == OPEN:
             for q in range(first, last):
                 if st.job[q].chained and st.request[q].arrival != NONE:  # its chain has reached it already
-                    heap_push(st.heap, chained_heap(st), stat.chained_n, max(st.request[q].arrival, stat.now), q)
+                    heap_push(st.heap, chained_heap(st), stat.chained_n, max(st.request[q].arrival, stat.wave_open), q)
                     stat.chained_n += 1

@@ -26,7 +26,16 @@ def worth_loading(st: State, r: Int, q: Int) -> Bool:
             if st.plan[i].tier > 0:
                 tokens += covered_tokens(st, q, i + 1) - covered_tokens(st, q, i)
         return tokens >= par.min_load and st.replica[r].queue_n <= par.max_waiting
-    return load_end(st, r) - st.stat.now <= recompute_time(st, q)
+    return load_end(st, r) - leading_ready(st) <= recompute_time(st, q)
+
+
+@kernel
+def leading_ready(st: State) -> Int:
+    """When the run's leading blocks in HBM are usable: both alternatives wait for those still on their way."""
+    ready: Int = st.stat.now
+    for i in range(st.found.leading):
+        ready = max(ready, st.node[st.plan[i].slot].ready)
+    return ready
 
 
 @kernel

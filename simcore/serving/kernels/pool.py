@@ -84,7 +84,24 @@ def add_block(st: State, r: Int, obj: Int, ready: Int) -> None:
 
 @kernel
 def complete_block(st: State, r: Int, obj: Int) -> None:
-    """Block `obj`, absent, was computed: it enters the pool, pinned, and every inclusive tier below."""
+    """Block `obj`, absent, is or will be computed: it enters the pool, pinned. Copies of it are up to the caller."""
     add_block(st, r, obj, np.int64(0))
     st.store[r].in_computed += 1
-    write_through(st, r, obj)
+
+
+@kernel
+def defer_copies(st: State, r: Int, obj: Int) -> None:
+    """Block `obj` is there once the step being composed has ended; then inclusive tiers get it. Until then it stays pinned by
+    the sequence that computes it: nothing is preempted once a step has prefill in it."""
+    rep = st.replica[r]
+    st.completed[r * st.par.budget + rep.completed_n] = obj  # one block at most for each token of the step
+    rep.completed_n += 1
+
+
+@kernel
+def copy_completed(st: State, r: Int) -> None:
+    """The step has ended: write the blocks that its prefill completed to the inclusive tiers, in order of completion."""
+    rep = st.replica[r]
+    for i in range(rep.completed_n):
+        write_through(st, r, np.int64(st.completed[r * st.par.budget + i]))
+    rep.completed_n = 0

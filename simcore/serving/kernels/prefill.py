@@ -9,7 +9,7 @@ from simcore.serving.state import NONE, State
 
 from .admission import admit
 from .heap import heap_pop
-from .pool import available_pages, complete_block, private_pages, take_private
+from .pool import available_pages, complete_block, defer_copies, private_pages, take_private
 from .queues import ended_append
 from .sequences import end_load, loading_heap
 from .stores import find, reference
@@ -56,6 +56,7 @@ def chunk(st: State, r: Int, q: Int, left: Int) -> Int:
         slot = find(st, r, obj)
         if slot == 0:
             complete_block(st, r, obj)
+            defer_copies(st, r, obj)
         else:
             reference(st, r, slot)
     req.held = blocks

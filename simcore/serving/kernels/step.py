@@ -7,14 +7,15 @@ import numpy as np
 from simcore.kernel import Int, kernel
 from simcore.serving.state import DONE, NEVER, NONE, State
 
-from .arrivals import count_done, trigger
+from .arrivals import over
 from .decode import leap, pages_needed, secure_pages, span
 from .heap import heap_pop
-from .pool import available_pages, complete_block, take_private
+from .pool import available_pages, complete_block, copy_completed, take_private
 from .prefill import prefills
 from .queues import run_remove
 from .sequences import join_decode, leave_decode, loading_heap, preempt, release
 from .stores import find, reference
+from .transfer import write_through
 
 
 @kernel
@@ -67,14 +68,16 @@ def start_step(st: State, r: Int) -> None:
 
 @kernel
 def end_step(st: State, r: Int) -> None:
-    """The step (or leap) of replica r is over: completions, then ended prefills in the order they were scheduled."""
+    """The step (or leap) of replica r is over: copies of new blocks, completions, ended prefills in order of scheduling."""
     rep = st.replica[r]
     stat = st.stat
     rep.busy = 0
     rep.busy_time += stat.now - rep.start
+    stat.end = stat.now
     stat.steps += 1 if rep.prefill > 0 else rep.steps
     stat.prefill_steps += 1 if rep.prefill > 0 else 0
     stat.prefill_tokens += rep.prefill
+    copy_completed(st, r)
     if rep.steps > 0:
         end_decode(st, r)
     q = rep.ended_head
@@ -123,9 +126,7 @@ def finish(st: State, r: Int, q: Int) -> None:
     req.state = DONE
     req.finish = st.stat.now
     st.stat.done += 1
-    st.stat.open -= 1
-    trigger(st, q)
-    count_done(st)
+    over(st, q, st.stat.now + st.par.response)
 
 
 @kernel
@@ -140,6 +141,7 @@ def keep_output(st: State, r: Int, q: Int) -> Int:
             reference(st, r, slot)
         elif available_pages(st, r) >= st.par.unit_pages:
             complete_block(st, r, obj)
+            write_through(st, r, obj)
         else:
             return i
     return np.int64(job.output_blocks)

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dse.analysis.drivers import binding, drivers, never, reuse, slopes, tiers
+from dse.analysis.drivers import against_base, binding, drivers, never, reuse, slopes, tiers
 from dse.analysis.front_table import share_columns
 from dse.analysis.infeasible import by_member, nearest, relaxation
 from dse.analysis.trust import convergence
-from dse.analysis.view import Front
+from dse.analysis.view import Front, fronts_of
 from dse.analysis.whatif import neighbours, single_changes, why
-from dse.commands.study_text import fronts_of
 from dse.space import load_space
 from dse.study import Study
 from dse.trial import Trial
@@ -107,6 +106,47 @@ def test_a_tier_that_never_helps_and_one_never_left_out(front: Front) -> None:
     assert "on no design of the front" in tiers(without)[0][1]
     always = _sub(front, [t for t in front.trials if t.point["tiers.cxl.capacity"] != 0])
     assert "no design without it was feasible" in tiers(always)[0][1]
+
+
+def _with(trial: Trial, number: int, point: dict[str, object] | None = None, **figures: float) -> Trial:
+    values = {{"cost": COST, "ttft": TTFT}[name]: value for name, value in figures.items()}
+    combined = {**trial.combined, **values}
+    point = {**trial.point, **(point or {})}
+    return dataclasses.replace(trial, number=number, key=f"k{number}", point=point, combined=combined)
+
+
+def _base_text(front: Front, base: Trial, trials: Sequence[Trial]) -> str:
+    ((label, text),) = against_base(dataclasses.replace(front, trials=tuple(trials), base=base))
+    assert label == "Base" and " 0 USD" not in text and " 0 ms" not in text
+    return text
+
+
+def test_the_base_is_beaten_only_by_what_is_better(front: Front) -> None:
+    one = front.designs[0]
+    base, fast = _with(one, -1, ttft=1.0, cost=600.0), _with(one, 5, ttft=0.5, cost=900.0)
+    same = dataclasses.replace(_with(one, 3, ttft=1.0, cost=600.0), key=base.key)
+    assert "own scenario is design 3, on the front" in _base_text(front, base, [same, fast])
+    twin = _with(one, 4, ttft=1.0, cost=600.0)
+    assert "is as good as design 4" in _base_text(front, base, [twin, fast])
+    assert "not beaten by any design found" in _base_text(front, base, [fast])
+    faster, cheaper = _with(one, 6, ttft=0.8, cost=600.0), _with(one, 7, ttft=1.0, cost=400.0)
+    assert _base_text(front, base, [faster, fast]).endswith("less TTFT p99 and costs the same.")
+    assert _base_text(front, base, [cheaper, fast]).endswith("is as good and saves 200 USD.")
+    both = _base_text(front, base, [faster, cheaper, fast])
+    assert "design 6 costs no more and has 200 ms less" in both and "design 7 is no worse and saves 200 USD" in both
+
+
+def test_a_tier_that_can_be_left_out_for_nothing_is_no_driver(front: Front) -> None:
+    used = next(t for t in front.designs if t.point["tiers.cxl.capacity"] != 0)
+    out: dict[str, object] = {"tiers.cxl.capacity": 0}
+    with_it = [_with(used, 0, ttft=1.0, cost=600.0), _with(used, 1, ttft=0.8, cost=900.0)]
+    nearly = [_with(used, 2, out, ttft=1.004, cost=600.0), _with(used, 3, out, ttft=0.803, cost=900.0)]
+    ((label, text),) = tiers(_sub(front, [*with_it, *nearly]))
+    assert label == "CXL" and text == "leaving it out costs nothing here: designs without it match the front within 1 %."
+    ((_, text),) = tiers(_sub(front, [*with_it, nearly[0]]))
+    assert "the cheapest feasible design costs no more: 600 USD, same TTFT p99 within 1 %" in text
+    ((_, text),) = tiers(_sub(front, [*with_it, _with(used, 4, out, ttft=1.003, cost=700.0)]))
+    assert "costs 700 USD and has the same TTFT p99 as design 0 within 1 %" in text
 
 
 def test_reuse_against_the_ceiling(front: Front) -> None:

@@ -41,6 +41,8 @@ def outcome(hits: tuple[int, int] = (400, 200), ceiling: float = 0.8, cxl_out: i
             TierOutcome("cxl", 64 * GIB, 20 * GIB, cxl_out, 20 * GIB - cxl_out),
         ),
         links=(LinkOutcome("cxl", 5 * GIB, 20 * GIB, 0.25), LinkOutcome("host", 5 * GIB, 20 * GIB, 0.1)),
+        total_requests=n,
+        total_output_tokens=101 * n,
         duration_s=4.4,
         busy_s=2.2,
         rejected=0,

@@ -39,7 +39,7 @@ def test_every_design_failing_ends_with_1_and_the_first_error(
     done = dse("search", space(), "--trials", "5", "--tracking-uri", "none")
     assert done.status == 1
     assert "0 feasible, 0 infeasible, 5 failed   (exit 1)" in done.out
-    assert "Every design failed inside. The first error: MemoryError: no blocks left" in done.out
+    assert "5 failed, first: design 0: MemoryError: no blocks left" in done.out
 
 
 def test_ui_serves_the_record_until_it_is_told_to_stop(dse: Dse, space: Callable[..., str]) -> None:

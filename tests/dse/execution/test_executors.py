@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from multiprocessing import parent_process as get_parent
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +14,11 @@ import pytest
 from dse.execution import process, serial
 from dse.objective import Result, Task
 from simcore import plugins
-from simcore.errors import SimcoreError
+from simcore.errors import InternalError, SimcoreError
 from tests.dse.fake_space import FakeSpace, evaluate
 
 BACKENDS = ["serial", "process"]
+MARK = "DSE_TEST_MARK"
 
 
 def tasks(count: int, policy: str = "lru") -> list[Task]:
@@ -45,7 +48,8 @@ def started() -> Iterator[Any]:
 
 
 def test_the_family_is_what_its_folder_holds() -> None:
-    assert plugins.names("dse.execution")[:2] == ["process", "serial"] or set(BACKENDS) <= set(plugins.names("dse.execution"))
+    files = (Path(process.__file__).parent).glob("[!_]*.py")
+    assert set(BACKENDS) <= {file.stem for file in files} <= set(plugins.names("dse.execution"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -103,6 +107,51 @@ def test_workers_that_cannot_start_are_an_error_of_ours(started: Any, monkeypatc
     monkeypatch.setattr(process, "_work", os._exit)
     executor = process.ProcessExecutor(3, 1)  # type: ignore[arg-type]
     with pytest.raises(SimcoreError, match="worker processes cannot start"):
+        list(executor.run(tasks(1), never))
+    executor.close()
+
+
+def broken_law(task: Task) -> Result:
+    if task.number == 1:
+        raise InternalError("blocks in differ from blocks out")
+    return evaluate(task)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_broken_law_ends_the_run_after_what_is_under_way(started: Any, backend: str) -> None:
+    done = []
+    with pytest.raises(InternalError, match="blocks in differ"):
+        for result in started(backend, broken_law).run(tasks(9), never):
+            done.append(result.number)
+    assert done == [0] if backend == "serial" else 1 not in done
+
+
+def mark() -> None:
+    os.environ[MARK] = str(int(os.environ.get(MARK, "0")) + 1)
+
+
+def marked(task: Task) -> Result:
+    return Result(task.number, task.key, "complete", {"times": {os.environ[MARK]: 1.0}})
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_process_is_made_ready_once_before_its_first_design(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MARK, "0")
+    executor = plugins.find("dse.execution", backend, ("start",)).start(marked, 1, mark)
+    found = {key for _ in range(2) for result in executor.run(tasks(3), never) for key in result.metrics["times"]}
+    executor.close()
+    assert os.environ[MARK] == "1"
+    assert found == {"1" if backend == "serial" else "2"}  # a worker inherits the mark of its parent and adds its own
+
+
+def not_here() -> None:
+    if get_parent() is not None:
+        raise InternalError("does not compile")
+
+
+def test_a_worker_that_cannot_be_made_ready_says_why() -> None:
+    executor = process.start(evaluate, 1, not_here)
+    with pytest.raises(InternalError, match="does not compile"):
         list(executor.run(tasks(1), never))
     executor.close()
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dse.space import Space, identity, load_space, packaged_spaces, read_expression
 from simcore.errors import InputError
+from simcore.presets import loader
 from simcore.yamlio import dump_yaml, load_yaml
 
 Load = Callable[..., Space]
@@ -460,7 +461,30 @@ def test_resolved_space_loads_back_equal(load: Load) -> None:
     assert again.resolved() == space.resolved() and again.sha256 == space.sha256
     assert again.dimensions == space.dimensions and again.members == space.members
     assert again.objectives == space.objectives and (again.trials, again.seed, again.replications) == (7, 11, 2)
-    assert identity(load_yaml(_resolved(space)).data) == space.sha256
+    written = load_yaml(_resolved(space)).data
+    assert identity(written, []) == identity(space.resolved(), [])
+
+
+def test_a_preset_counts_by_its_numbers(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = load(search={"tiers.dram.capacity": ["32 GiB", "64 GiB"], "model.preset": ["llama-3.1-8b", "llama-3.1-70b"]})
+    before, packaged = space.sha256, loader._packaged
+    assert load_space(_resolved(space)).sha256 == before
+    for edited in (("gpus", "h100-sxm"), ("models", "llama-3.1-70b")):
+
+        def changed(kind: str, name: str, edited: tuple[str, str] = edited) -> Any:
+            return {**packaged(kind, name), **({"source": "elsewhere"} if (kind, name) == edited else {})}
+
+        monkeypatch.setattr(loader, "_packaged", changed)
+        assert load_space(_resolved(space)).sha256 != before
+
+
+def test_probe_scenarios_name_every_policy(load: Load) -> None:
+    dram = {"preset": "ddr5-host", "capacity": "64 GiB", "policy": "s3fifo"}
+    search = {"tiers.hbm.policy": ["lru", "sieve"], "tiers.cxl.capacity": [0, "64 GiB"], "tiers.dram": [dram]}
+    members = {"a": {"tiers.cxl.policy": "fifo"}, "b": {"workload.request_rate": 2}}
+    probes = list(load(check=False, search=search, scenarios={"members": members}).probe_scenarios())
+    assert {tier.get("policy", "lru") for raw in probes for tier in raw["tiers"].values()} == {"lru", "sieve", "s3fifo", "fifo"}
+    assert len(probes) == 2 + 2 + 1
 
 
 def test_axes_load_back_as_named_members(load: Load) -> None:

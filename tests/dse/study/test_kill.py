@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dse.space import load_space
 from dse.study import run_search
 from tests.dse.fake_space import LOG, SLEEP, FakeSpace, evaluate, log_lines
 
@@ -78,6 +79,51 @@ def test_three_kills_leave_no_trace(tmp_path: Path, sampler: str, backend: str) 
     run_search(FakeSpace(), folder=tmp_path / "quiet" / "s", sampler=sampler, evaluate=evaluate)  # type: ignore[arg-type]
     assert (folder / "front.csv").read_bytes() == (tmp_path / "quiet/s/front.csv").read_bytes()
     assert keys_in_order(folder) == keys_in_order(tmp_path / "quiet" / "s")
+
+
+SIMULATED = """
+import sys
+from pathlib import Path
+from dse.space import load_space
+from dse.study import run_search
+if __name__ == "__main__":
+    run_search(load_space(sys.argv[1]), folder=Path(sys.argv[2]), sampler="random", backend=sys.argv[3], workers=2, resume=True)
+"""
+TINY = """
+name: tiny
+scenario:
+  family: kv
+  model: llama-3.1-8b
+  gpu: h100-sxm
+  tiers:
+    hbm: {capacity: 16 GiB}
+    dram: {preset: ddr5-host, capacity: 32 GiB}
+  workload: {preset: chat-multi-tenant, request_rate: 2, requests: 60}
+search:
+  tiers.hbm.capacity: {range: [8 GiB, 40 GiB], step: 2 GiB}
+  tiers.hbm.policy: [lru, fifo, sieve]
+objectives: [ttft_p99, hbm_cost_usd]
+budget: {trials: 20, seed: 0}
+"""
+
+
+def test_a_kill_leaves_no_trace_on_the_simulator_in_processes(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    (tmp_path / "drive.py").write_text(SIMULATED)
+    folder, quiet = tmp_path / "s", tmp_path / "quiet"
+    command = [sys.executable, str(tmp_path / "drive.py"), str(tmp_path / "tiny.yaml")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([*command, str(folder), "process"], env=environment)
+    while process.poll() is None and len(recorded(folder)) < 6:
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    done = recorded(folder)
+    subprocess.run([*command, str(folder), "process"], env=environment, check=True)
+    assert done <= recorded(folder)
+    run_search(load_space(tmp_path / "tiny.yaml"), folder=quiet, sampler="random")
+    assert (folder / "front.csv").read_bytes() == (quiet / "front.csv").read_bytes()
+    assert len(keys_in_order(folder)) == 20 and keys_in_order(folder) == keys_in_order(quiet)
 
 
 def resumed_again(log: Path, before: int, done: set[str]) -> None:

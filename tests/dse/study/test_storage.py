@@ -14,9 +14,10 @@ import pytest
 
 from dse.storage.evaluations import Evaluations
 from dse.storage.folder import StorageError, find_study, study_folder, write_text
-from dse.storage.journal import without_password
 from dse.storage.lock import DriverLock
 from dse.study import load_study, run_search
+from dse.urls import without_password
+from dse.versions import own_version
 from simcore.errors import InputError
 from tests.dse.fake_space import FakeSpace, dimensions, evaluate
 
@@ -73,6 +74,35 @@ def test_other_settings_are_refused(
     with pytest.raises(InputError) as caught:
         search(study, resume=True, **options)
     assert named in str(caught.value)
+
+
+def respelled(study: Path, **versions: str) -> None:
+    """Pretends that the study was made by other versions."""
+    path = study / "study.json"
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({**data, "versions": {**data["versions"], **versions}}))
+
+
+def test_another_version_of_this_program_is_refused_with_both_ways_out(study: Path) -> None:
+    respelled(study, **{"cache-dse": "0.0.1"})
+    with pytest.raises(InputError) as caught:
+        search(study, FakeSpace(trials=30), resume=True)
+    message = str(caught.value)
+    assert f"made by cache-dse 0.0.1, this is {own_version()}" in message
+    assert "--study NAME" in message and f"remove {study}" in message
+
+
+def test_another_version_of_a_library_is_a_warning(study: Path, caplog: pytest.LogCaptureFixture) -> None:
+    respelled(study, numba="0.1", numpy="1.0")
+    search(study, FakeSpace(trials=30), resume=True)
+    (record,) = caplog.records
+    assert "numba 0.1 -> " in record.getMessage() and "numpy 1.0 -> " in record.getMessage()
+
+
+def test_other_numbers_of_a_preset_are_refused(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeSpace, "sha256", "other")
+    with pytest.raises(InputError, match=r"a preset that the space names has other numbers.*--study NAME.*remove"):
+        search(study, FakeSpace(trials=20), resume=True)
 
 
 def test_a_renamed_space_or_more_trials_is_the_same_study(study: Path) -> None:

@@ -32,10 +32,28 @@ def test_a_closed_loop_may_be_wider_than_the_trace() -> None:
     assert result.arrival_s.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("leap", [True, False])
+def test_a_closed_loop_goes_on_when_the_client_has_seen_the_end(leap: bool) -> None:
+    trace = trace_of([(0, "a", 1), (0, "b", 11), (0, "c", 1), (0, "d", 1)])
+    result = serve(trace, setup_of(arrivals="closed", concurrency=2, costs=costs(request_s=0.05)), leap)
+    first, second, third, _ = result.finish_s
+    assert first == pytest.approx(0.018 + 0.05)
+    assert result.arrival_s.tolist() == [0, 0, first, third]
+    assert third < second  # a place is free again when its own request is seen to end, whoever else runs
+
+
+def test_a_client_that_reads_keeps_its_place_only() -> None:
+    # the rejected one has no end to be read; of the two after it one takes the place never taken
+    trace = trace_of([(0, "a", 1), (0, "vwxyz", 1), (0, "b", 1), (0, "c", 1)])
+    result = serve(trace, setup_of(4, arrivals="closed", concurrency=2, costs=costs(request_s=0.5)))
+    assert result.arrival_s.tolist() == [0, 0, 0, result.finish_s[0]]
+
+
+@pytest.mark.parametrize("request_s", [0.0, 0.5])
 @pytest.mark.parametrize("arrivals", ["open", "closed"])
-def test_a_wave_waits_for_all_of_the_one_before(arrivals: str) -> None:
+def test_a_wave_waits_for_all_of_the_one_before(arrivals: str, request_s: float) -> None:
     trace = trace_of([(0, "a", 1), (0, "b", 11), (0, "c", 1), (0, "d", 1)], wave=[0, 0, 3, 4])
-    result = serve(trace, setup_of(arrivals=arrivals, concurrency=4))
+    result = serve(trace, setup_of(arrivals=arrivals, concurrency=4, costs=costs(request_s=request_s)))
     assert result.arrival_s[2] == result.finish_s[1]
     assert result.arrival_s[3] == result.finish_s[2]
 
@@ -81,7 +99,13 @@ def test_what_can_never_fit_is_rejected_and_the_rest_is_served() -> None:
 def test_all_rejected() -> None:
     result = serve(trace_of([(0, "abcd", 1), (1, "abcd", 1)]), setup_of(3))
     assert result.rejected.all()
-    assert (result.steps, result.stores["hbm"].lookups) == (0, 0)
+    assert (result.steps, result.stores["hbm"].lookups, result.end_s) == (0, 0, 0.0)
+
+
+def test_a_rejection_does_not_prolong_the_run() -> None:
+    result = serve(trace_of([(0, "a", 1), (9, "vwxyz", 1)]), setup_of(4, costs=costs(request_s=0.5)))
+    assert result.rejected.tolist() == [False, True]
+    assert result.end_s == pytest.approx(ONE)  # of the last step; the client reads on
 
 
 def test_a_pool_below_one_block_serves_what_has_none() -> None:

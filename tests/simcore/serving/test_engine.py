@@ -266,6 +266,7 @@ def test_a_run_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
         ("store", "hits", r"hits \+ misses"),
         ("replica", "private", "private page"),
         ("replica", "promised", "promised"),
+        ("replica", "completed_n", "copied"),
         ("replica", "context", "context"),
         ("replica", "run_n", "queue"),
         ("request", "state", "is over"),

@@ -92,6 +92,36 @@ def test_a_shared_tier_serves_other_replicas() -> None:
         assert result.links["host"].links == 2
 
 
+@pytest.mark.parametrize(("later", "blocks", "wait"), [(0.0, 0, 0.0), (9.99, 0, 0.0), (10.0, 2, 1.0), (10.25, 2, 0.75)])
+def test_a_copy_is_made_when_the_step_that_computes_the_block_has_ended(later: float, blocks: int, wait: float) -> None:
+    # replica 0 computes from 0 to 10 s, then writes for 1 s; replica 1 is asked for the same
+    trace = trace_of([(0, "ab", 1), (later, "ab", 1)])
+    shared = tier(placement="inclusive", shared=True, write_s_per_block=0.5)
+    slow = costs(lin_s=10.0, per_token_s=0.0)
+    result = serve(trace, setup_of(9, tiers=(shared,), replicas=2, costs=slow, write_backlog_s=1.0))
+    assert found(result) == [[0, 0], [0, blocks]]
+    assert result.load_s[1] == pytest.approx(wait)
+    assert result.stores["dram"].in_written == 2  # where both compute it, the first copy stands
+
+
+def test_each_step_of_a_prompt_copies_what_it_has_completed() -> None:
+    # steps of two blocks, 18 ms each; replica 1 is asked during the second
+    trace = trace_of([(0, "abcd", 1), (0.02, "abcd", 1)])
+    shared = tier(placement="inclusive", shared=True)
+    knobs = {"max_num_seqs": 8, "max_num_batched_tokens": 8, "costs": costs(8), "replicas": 2}
+    assert found(serve(trace, setup_of(9, tiers=(shared,), **knobs)))[1] == [0, 2]
+
+
+def test_copies_of_a_prompt_come_before_those_of_an_output() -> None:
+    # the step that computes c is the last of the first request, whose output completes a; the link takes one block
+    trace = trace_of([(0, "ab", 5), (0.04, "cd", 1), (1, "wxyz", 1), (2, "ab", 1), (3, "cd", 1)], has_output_ids=True)
+    assert trace.input_tokens.tolist() == [3, 7, 15, 7, 7]
+    inclusive = tier(placement="inclusive", write_s_per_block=0.1)
+    result = serve(trace, setup_of(4, tiers=(inclusive,), output_reuse=True, write_backlog_s=0.0))
+    assert result.finish_s[0] == result.finish_s[1]
+    assert found(result)[3:] == [[0, 0], [0, 1]]
+
+
 def test_a_load_passes_both_links_block_by_block() -> None:
     slow = tier(read_s_per_block=0.003, read_latency_s=0.1)
     link = {"host_link_read_s_per_block": 0.002, "host_link_latency_s": 0.01}
@@ -187,6 +217,15 @@ def test_cheaper_sees_the_queue_of_the_link() -> None:
     result = serve(trace, setup_of(4, tiers=(tier(read_s_per_block=0.003),), load_rule="cheaper"))
     # 6 ms against 8 - 1 ms for the first; the second would be done after 12 ms
     assert found(result)[3:] == [[0, 2], [0, 0]]
+
+
+@pytest.mark.parametrize(("later", "expected"), [(0.0, 1), (0.0129, 1), (0.0131, 0)])
+def test_cheaper_does_not_charge_the_load_for_what_recomputing_waits_for_too(later: float, expected: int) -> None:
+    # a ... f are under way for 22 ms, against 23 ms to compute them. Without loading g its request waits for them as well, then
+    # computes for 3 ms more; g takes 12 ms, or 14 ms with f right before it on the link
+    trace = trace_of([(0, "abcdefg", 1), (1, "stuvwxyz", 1), (9, "abcdef", 1), (9 + later, "abcdefg", 1)])
+    dram = tier(read_s_per_block=0.002, read_latency_s=0.01)
+    assert found(serve(trace, setup_of(8, tiers=(dram,), load_rule="cheaper")))[2:] == [[0, 6], [6, expected]]
 
 
 def test_not_loading_cuts_the_run_at_the_first_block_below() -> None:
