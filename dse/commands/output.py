@@ -90,6 +90,10 @@ class Output:
         except BrokenPipeError:
             _discard()
 
+    def warn(self, text: str) -> None:
+        """Something the user must know, also with -q, on standard error."""
+        print(text, file=sys.stderr)
+
     def note(self, text: str) -> None:
         """A diagnostic on standard error; silent with `-q`."""
         if not self.quiet:

@@ -90,7 +90,7 @@ def run(request: Request, output: Output) -> int:
     status = _answer(study, facts, total, output)
     tracker.finish(study)
     if tracker.not_recorded:
-        output.note(tracker.not_recorded)
+        output.warn(tracker.not_recorded)
     return status
 
 

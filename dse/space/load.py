@@ -242,7 +242,8 @@ class _Reader:
             where = (error.path or "").removeprefix("scenario.")
             pin = next((pin for pin in self.pins if paths.covers(pin.path, where)), None)
             if pin is not None:
-                raise InputError(error.rule, path=pin.name, value=error.value, hint=error.hint) from None
+                hint = "a path after --set is relative to the current folder"
+                raise InputError(error.rule, path=pin.name, value=error.value, hint=hint) from None
             raise
 
 
