@@ -88,9 +88,13 @@ def read_text(path: str | Path) -> str:
         source = Path(path)
         if source.is_dir():
             raise InputError("must be a file, this is a folder", file=file)
+        if source.exists() and not source.is_file():
+            raise InputError("must be a regular file", file=file)
         if source.exists() and source.stat().st_size > MAX_FILE_BYTES:
             raise InputError(f"must be smaller than {MAX_FILE_BYTES // 2**20} MiB; is this the right file?", file=file)
         raw = source.read_bytes()
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError("no such file", file=file) from None
     except (OSError, ValueError) as error:

@@ -108,6 +108,11 @@ def write_page(study: Study, trust: Sequence[str]) -> Path:
         "batch": str(settings.batch_size),
         **versions(),
     }
-    return write_report(
-        study.folder, study.space, study.trials, statements=trust, provenance=provenance, base=study.base
-    )
+    try:
+        return write_report(
+            study.folder, study.space, study.trials, statements=trust, provenance=provenance, base=study.base
+        )
+    except OSError as error:
+        (study.folder / "report.html.part").unlink(missing_ok=True)
+        rule = f"{study.folder / 'report.html'}: cannot be written: {error.strerror or error}"
+        raise SimcoreError(f"{rule}. All trials are stored; then: dse report {shlex.quote(study.name)}") from None

@@ -16,14 +16,30 @@ from simcore.serving.setup import ServingSetup
 from simcore.traces.reuse import ideal_hit
 from simcore.traces.trace import Trace
 
+LEAST_WAIT = 0.1
+"""A backlog has loaded the system when its requests waited this share of the run on average (a half when it is long)."""
+
 
 def sustainable_rps(drained: ServingResult) -> float | None:
-    """Requests per second over the middle 80 % of the finishes of a drained backlog: no filling, no emptying batch."""
-    finish = np.sort(drained.finish_s[~drained.rejected])
+    """Requests per second over the middle 80 % of the finishes of a drained backlog: no filling, no emptying batch.
+
+    None when the backlog never queued (so few requests that they all run at once): its rate is then a latency.
+    """
+    served = ~drained.rejected
+    finish = np.sort(drained.finish_s[served])
+    if len(finish) == 0 or drained.queue_s[served].mean() < LEAST_WAIT * finish[-1]:
+        return None
     first, last = int(0.1 * len(finish)), int(0.9 * len(finish))
     if last > first and finish[last] > finish[first]:
         return float((last - first) / (finish[last] - finish[first]))
-    return len(finish) / float(finish[-1]) if len(finish) and finish[-1] > 0 else None
+    return None
+
+
+def offered_rps(scenario: Scenario, trace: Trace) -> float | None:
+    """Arrival rate of an open-loop load; None for a closed loop, for barrier rounds and when all arrive at one instant."""
+    if scenario.workload.concurrency is not None or trace.wave.max() > 0 or not np.isfinite(trace.mean_rate_per_s):
+        return None
+    return trace.mean_rate_per_s
 
 
 def outcome_of(
@@ -57,7 +73,7 @@ def outcome_of(
         preemptions=int(result.preemptions.sum()),
         recomputed_tokens=int(result.recomputed_tokens.sum()),
         readmission_hit_blocks=sum(flow.readmission_hits for flow in stores),
-        offered_rps=None if scenario.workload.concurrency is not None else trace.mean_rate_per_s,
+        offered_rps=offered_rps(scenario, trace),
         sustainable_rps=sustainable,
         hit_ceiling=float(ideal[counted].sum() / prompt.sum()) if len(prompt) else 0.0,
         hit_blocks=sum(flow.hits for flow in stores),

@@ -60,7 +60,7 @@ def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
     trace = trace_of(scenario, seed)
     setup = serving_setup(scenario, trace)
     result = serve(trace, setup)
-    drained = serve(trace, replace(setup, arrivals="backlog"))
+    drained = serve(trace, replace(setup, arrivals="backlog", max_waiting=trace.n))  # a backlog always waits
     return outcome_of(scenario, trace, setup, result, sustainable_rps(drained))
 
 

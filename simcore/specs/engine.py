@@ -40,7 +40,7 @@ class EngineSpec(Spec):
     shorthand: ClassVar[str | None] = None
     family: str = "vllm"
     max_num_seqs: Positive = 256
-    max_num_batched_tokens: Positive = 2048
+    max_num_batched_tokens: Annotated[int, Field(ge=1, le=2**20)] = 2048
     block_size: Positive = 16
     chunked_prefill: bool = True
     load: Literal["always", "never", "cheaper", "threshold"] = "cheaper"
