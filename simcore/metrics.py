@@ -157,7 +157,7 @@ _row(
     suffix="_rps",
 )
 _row("sustainable_rate", "requests/s", "max",
-     "rate at which this system drains these requests when all are waiting (middle 80 % of the finishes)",
+     "rate at which these requests drain when all are waiting (middle 80 % of the finishes); unknown if too few to queue",
      lambda o: o.sustainable_rps, suffix="_rps")  # fmt: skip
 _row("utilisation", "ratio", "min", "offered request rate over the sustainable rate", _utilisation)
 _row("saturated", "bool", "min", "an open-loop load at or above the sustainable rate: latencies grow with the trace's length",
@@ -173,6 +173,8 @@ _row("load_mean", "s", "min", "mean time a request waits for its blocks from low
 _row("preemptions", "count", "min", "times a running request lost its blocks and was queued again",
      lambda o: float(o.preemptions))  # fmt: skip
 _row("recomputed_tokens", "count", "min", "tokens computed again after a preemption", lambda o: float(o.recomputed_tokens))
+_row("readmission_hit_blocks", "count", "min", "blocks found again by requests that had been preempted; in no hit ratio",
+     lambda o: float(o.readmission_hit_blocks))  # fmt: skip
 _row("rejected_requests", "count", "min", "requests longer than the HBM pool can ever hold", lambda o: float(o.rejected))
 _row("cost_usd_per_million_tokens", "USD", "min",
      "system_cost_usd spread over 4 years of this throughput, per million output tokens", _cost_per_million)  # fmt: skip

@@ -204,3 +204,19 @@ def test_the_base_is_not_degenerate() -> None:
     values = measured({}, BASE)
     assert 0.3 < values["utilisation"] < 1
     assert all(values[f"prompt_share_{tier}"] > 0.02 for tier in ("hbm", "dram", "cxl", "prefill"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"workload": "multiturn-hicache"}, {"workload.requests": 1}, {"replicas": 64, "workload.request_rate": 60}],
+    ids=["rounds at one instant", "one request", "fewer requests than seats"],
+)
+def test_a_load_that_cannot_queue_is_not_called_saturated(changes: dict[str, Any]) -> None:
+    assert measured(changes)["saturated"] == 0
+
+
+def test_the_drain_loads_where_the_offered_run_may_load() -> None:
+    """A backlog always waits, so `max_waiting` must not turn its loads off and make a good design look saturated."""
+    threshold, cheaper, never = (measured({"engine.load": rule})["utilisation"] for rule in ("threshold", "cheaper", "never"))
+    assert threshold == pytest.approx(cheaper, rel=0.02)
+    assert threshold < never
