@@ -16,7 +16,7 @@ from numba.core import cgutils, types
 from numba.core.imputils import lower_getattr_generic
 from numba.core.options import DefaultOptions
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic, models, overload, register_model
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +41,12 @@ _INNER = {**OPTIONS, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True)}
 def kernel(function: F) -> F:
     """Compile when another kernel first calls it. Not cached: only an engine's entry is, under a hash of all its sources."""
     compiled: F = numba.njit(**_INNER)(function)
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """A kernel (compiled or not) that becomes part of each of its callers: for what runs once an access."""
+    compiled: F = numba.njit(**_INNER, **_known(forceinline=True))(getattr(function, "py_func", function))
     return compiled
 
 
@@ -141,3 +147,58 @@ def list_remove(st: State, i: Slot) -> None:
 def list_head(st: State, s: Int, number: int) -> Slot:
     """The head of list `number` of store s."""
     return np.uint32(st.store[s].heads + np.uint32(number))
+
+
+# What not every engine has. These compile to a constant where the record lacks the field.
+
+
+def _has(st: Any, array: str, field: str) -> bool:
+    target = st.target
+    return field in target.types[target.fields.index(array)].dtype.fields
+
+
+def pinned(st: State, i: Slot) -> Bool:
+    """Whether a running sequence needs the object in slot i; never where nothing pins."""
+    return "pins" in st.node.dtype.names and st.node[i].pins > 0
+
+
+@overload(pinned, inline="always")
+def _pinned(st, i):  # type: ignore[no-untyped-def]
+    return (lambda st, i: st.node[i].pins > 0) if _has(st, "node", "pins") else (lambda st, i: False)
+
+
+def size_of(st: State, i: Slot) -> Int:
+    """Units of capacity that the object in slot i takes: bytes where objects have sizes, otherwise 1."""
+    return st.node[i].size if "size" in st.node.dtype.names else 1
+
+
+@overload(size_of, inline="always")
+def _size_of(st, i):  # type: ignore[no-untyped-def]
+    return (lambda st, i: st.node[i].size) if _has(st, "node", "size") else (lambda st, i: 1)
+
+
+def incoming_size(st: State) -> Int:
+    """Units of capacity that the object of the current access takes."""
+    return st.event[0].size if "size" in st.event.dtype.names else 1
+
+
+@overload(incoming_size, inline="always")
+def _incoming_size(st):  # type: ignore[no-untyped-def]
+    return (lambda st: st.event[0].size) if _has(st, "event", "size") else (lambda st: 1)
+
+
+@kernel
+def about(st: State, s: Int, obj: Int) -> Int:
+    """Where store s keeps what it knows of object `obj`, present or absent: the index into `st.object`."""
+    return st.store[s].objects + np.uint64(obj)
+
+
+@kernel
+def random_below(st: State, s: Int, n: Int) -> Int:
+    """A uniform whole number of [0, n), n < 2^32; the generator (SplitMix64, Steele et al. 2014) is the store's own."""
+    state = st.store[s].random + np.uint64(0x9E3779B97F4A7C15)
+    st.store[s].random = state
+    x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return ((x >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)

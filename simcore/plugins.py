@@ -6,11 +6,14 @@ same name in the group called like the package (`[project.entry-points."simcore.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import pkgutil
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 
 from simcore.errors import InputError, SimcoreError, did_you_mean
@@ -49,4 +52,33 @@ def find(family: str, name: str, required: Sequence[str] = ()) -> ModuleType:
     missing = [attribute for attribute in required if not hasattr(module, attribute)]
     if missing:
         raise SimcoreError(f"{module.__name__} must define {', '.join(missing)} to be a member of {label}")
+    return module
+
+
+def from_file(family: str, path: Path, required: Sequence[str] = ()) -> ModuleType:
+    """The member of a family that a file outside the package defines. The file is run: it is code, and its user knows it.
+
+    Raises:
+        InputError: no such file, it fails when it runs, or it breaks the family's contract.
+    """
+    label = family.rsplit(".", 1)[-1]
+    try:
+        source = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=str(path)) from None
+    name = f"{family.replace('.', '_')}_{path.stem}_{hashlib.sha256(source).hexdigest()[:12]}"
+    module = sys.modules.get(name)
+    if module is None:
+        module = ModuleType(name)
+        module.__file__ = str(path.resolve())
+        sys.modules[name] = module
+        try:
+            exec(compile(source, module.__file__, "exec"), module.__dict__)
+        except Exception as error:
+            del sys.modules[name]
+            raise InputError(f"fails when it is loaded: {type(error).__name__}: {error}", file=str(path)) from error
+    missing = [attribute for attribute in required if not hasattr(module, attribute)]
+    if missing:
+        rule = f"must define {', '.join(missing)} to be a member of {label}"
+        raise InputError(rule, file=str(path), hint=f"the contract is the docstring of {family}")
     return module

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned
 
 FIELDS = (("parked", np.uint8),)
 NEEDS: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ def choose_victim(st: State, s: Int) -> Slot:
         i = st.node[overdue].next
         if i == overdue:
             i = st.node[queue].next
-        if st.node[i].pins == 0:
+        if not pinned(st, i):
             return i
         list_remove(st, i)
         st.node[i].parked = 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned
 
 FIELDS = (("visited", np.uint8), ("parked", np.uint8))
 STORE_FIELDS = (("hand", np.uint32),)
@@ -46,7 +46,7 @@ def choose_victim(st: State, s: Int) -> Slot:
         if i == queue:
             i = st.node[queue].next  # past the newest: on to the oldest
         after = st.node[i].next
-        if st.node[i].pins > 0:
+        if pinned(st, i):
             list_remove(st, i)
             st.node[i].parked = 1
         elif st.node[i].visited:

@@ -1,47 +1,24 @@
 """Loading the compiled engine of a set of eviction policies.
 
-The kernels import their policy verbs from a module `order`, which is generated: one branch a policy. They are loaded afresh for
-each set of policies, under a package name that contains a hash of every source that goes in, so an edit anywhere makes another
-name and no stale machine code is ever run. Only the entry is cached on disk (`simcore.serving.cache`).
+The kernels import their policy verbs from a module `order`, which is generated: one branch a policy.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import os
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
-import numba
-import numpy as np
-
+from simcore.compiling.generated import Run, generated_engine
 from simcore.errors import InputError
-from simcore.kernel import OPTIONS
 from simcore.plugins import find
 from simcore.serving import state
-from simcore.serving.cache import cached_entry, uncached_entry
 
 FAMILY = "simcore.policies"
 VERBS = ("init", "on_hit", "on_miss", "choose_victim", "on_insert", "on_evict")
 PROVIDED: frozenset[str] = frozenset()  # what this engine can tell a policy beyond the verbs' arguments
 _DEFAULTS = {"on_pin": "on_evict", "on_release": "on_insert"}
 _ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj: Int"}  # of others: the slot
-_ENTRY = '''"""Serving engine for the eviction policies {names}."""
-
-from simcore.kernel import by_reference
-from {package}.loop import loop
-
-
-def run(st):
-    return loop(by_reference(st))
-'''
-
-Run = Callable[[state.State], int]
 _loaded: dict[tuple[str, ...], Run] = {}
 
 
@@ -109,53 +86,12 @@ def verb_functions(module: ModuleType, verb: str) -> list[str]:
 
 
 def _load(names: tuple[str, ...], example: state.State) -> Run:
-    order = order_source(names)
-    package = f"simcore_serving_{_digest(order, [policy_module(name) for name in names])}"
-    loop = _kernels(package, order)
-    if numba.config.DISABLE_JIT:
-        return loop
-    text = _ENTRY.format(names=", ".join(names), package=package)
-    signature = numba.typeof(example)
-    return cached_entry(package, text, signature) or uncached_entry(package, text, signature)
-
-
-def _kernels(package: str, order: str) -> Run:
-    """Load the kernels as package `package`, with the given `order` module; returns their event loop, not compiled yet."""
-    parent = ModuleType(package)
-    parent.__path__ = [str(Path(__file__).parent / "kernels")]
-    verbs = ModuleType(f"{package}.order")
-    sys.modules[parent.__name__] = parent
-    sys.modules[verbs.__name__] = verbs
-    exec(compile(order, f"<{verbs.__name__}>", "exec"), verbs.__dict__)
-    loop: Run = importlib.import_module(f"{package}.loop").loop
-    return loop
-
-
-def _digest(order: str, policies: Iterable[ModuleType]) -> str:
-    """Hash of everything the machine code depends on: sources, versions, processor, Numba's settings."""
-    here = Path(__file__).parent
-    sources = {here.parent / "kernel.py", here / "state.py", *(here / "kernels").glob("*.py")}
-    for module in policies:
-        sources |= _jitted_sources(module)
-    settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
-    processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    about = (sys.version, numba.__version__, np.__version__, processor, settings, OPTIONS, order)
-    digest = hashlib.sha256(repr(about).encode())
-    for path in sorted(sources):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:20]
-
-
-def _jitted_sources(module: ModuleType) -> set[Path]:
-    """Files of a policy module and of all jitted functions that it reaches."""
-    found = {Path(str(module.__file__))}
-    names: list[dict[str, Any]] = [vars(module)]
-    while names:
-        for value in names.pop().values():
-            if not hasattr(value, "py_func"):
-                continue
-            path = Path(value.py_func.__code__.co_filename)
-            if path not in found:
-                found.add(path)
-                names.append(value.py_func.__globals__)
-    return found
+    policies = [policy_module(name) for name in names]
+    return generated_engine(
+        "serving",
+        Path(__file__).parent / "kernels",
+        example,
+        title=f"Serving engine for the eviction policies {', '.join(names)}",
+        modules={"order": order_source(names)},
+        sources=(*policies, state),
+    )

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from simcore.declared import asked, object_fields, put_params
 from simcore.errors import InputError
 from simcore.kernel import LIST_HEADS
 from simcore.serving import state
@@ -120,9 +121,8 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     stat.places = setup.concurrency
     stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
-    store, view = _stores(setup, names, arrays.n_ids, state.store_dtype(modules))
+    store, view, room = _stores(setup, names, modules, arrays.n_ids)
     tier, link = _links(setup, view)
-    slots = int(store["heads"][-1]) + LIST_HEADS + int(_slots(store["cap"], arrays.n_ids)[-1])
     return State(
         par=_knobs(trace, setup, arrays, leap),
         stat=stat,
@@ -135,8 +135,12 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         tier=tier,
         link=link,
         store=store,
-        node=_records(slots, state.node_dtype(modules)),
+        node=_records(room["nodes"], state.node_dtype(modules)),
         slot=scratch.take(len(store) * arrays.n_ids),
+        event=_records(1, state.EVENT),
+        object=_records(room["objects"], state.object_dtype(modules)),
+        words=np.zeros(room["words"], np.uint32),
+        reals=np.zeros(room["reals"], np.float64),
         heap=_records(2 * replicas * setup.max_num_seqs + n, state.HEAP),
         completed=np.zeros(replicas * setup.max_num_batched_tokens, np.uint32),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
@@ -193,8 +197,11 @@ def _refuse_overflow(setup: ServingSetup, arrays: TraceArrays) -> None:
         raise InputError(rule, path="costs", value=step_s)
 
 
-def _stores(setup: ServingSetup, names: list[str], n_ids: int, dtype: np.dtype[Any]) -> tuple[Any, NDArray[np.int64]]:
-    """The store records, and view[tier, replica]: the store that a replica sees as that tier (0 is HBM)."""
+def _stores(
+    setup: ServingSetup, names: list[str], modules: list[ModuleType], n_ids: int
+) -> tuple[Any, NDArray[np.int64], dict[str, int]]:
+    """The store records; view[tier, replica], the store that a replica sees as that tier (0 is HBM); and the sizes of what the
+    stores keep elsewhere."""
     replicas = setup.replicas
     view = np.zeros((len(setup.tiers) + 1, replicas), np.int64)
     view[0] = np.arange(replicas)
@@ -205,20 +212,33 @@ def _stores(setup: ServingSetup, names: list[str], n_ids: int, dtype: np.dtype[A
         view[k] = len(capacity) + (0 if tier.shared else np.arange(replicas))
         capacity += [tier.capacity_blocks] * count
         policy += [names.index(tier.policy)] * count
-    store = _records(len(capacity), dtype)
+    store = _records(len(capacity), state.store_dtype(modules))
     store["cap"] = capacity
     store["policy"] = policy
     store["map"] = np.arange(len(capacity), dtype=np.uint64) * np.uint64(n_ids)
-    sizes = _slots(store["cap"], n_ids) + LIST_HEADS
-    store["heads"] = 1 + np.concatenate(([0], np.cumsum(sizes)[:-1]))  # slot 0 is nobody's
-    if int(store["heads"][-1]) + int(sizes[-1]) >= 2**32:
-        raise InputError("the stores hold more blocks than 2^32", path="tiers", hint="use larger blocks")
-    return store, view
+    store["random"] = np.random.SeedSequence(len(capacity)).generate_state(len(capacity), np.uint64)
+    return store, view, _room(store, modules, n_ids)
 
 
-def _slots(capacity: NDArray[np.int64], n_ids: int) -> NDArray[np.int64]:
-    """Slots a store needs: no more than there are different blocks."""
-    return np.minimum(capacity, n_ids)
+def _room(store: Any, modules: list[ModuleType], n_ids: int) -> dict[str, int]:
+    """Give every store its nodes, its objects and the numbers of its policy. Returns how many there are of each."""
+    keeps_objects = bool(object_fields(modules))
+    used = {"nodes": 1, "objects": 0, "words": 0, "reals": 0}  # node 0 is nobody's
+    for record in store:
+        module = modules[record.policy]
+        slots = min(int(record.cap), n_ids)  # no more than there are different blocks
+        spares = asked(module, "SPARE_NODES", slots, n_ids)
+        record.slots, record.spares = slots, spares
+        record.heads, record.spare = used["nodes"], used["nodes"] + LIST_HEADS + slots
+        record.objects, record.words, record.reals = used["objects"], used["words"], used["reals"]
+        put_params(record, module, {}, "params")
+        used["nodes"] += LIST_HEADS + slots + spares
+        used["objects"] += n_ids if keeps_objects else 0
+        used["words"] += asked(module, "WORDS", slots, n_ids)
+        used["reals"] += asked(module, "REALS", slots, n_ids)
+        if used["nodes"] >= 2**32:
+            raise InputError("the stores hold more blocks than 2^32", path="tiers", hint="use larger blocks")
+    return used | {"objects": max(used["objects"], 1)}
 
 
 def _links(setup: ServingSetup, view: NDArray[np.int64]) -> tuple[Any, Any]:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simcore.declared import object_fields, record, slot_fields, store_fields
+
 PICOSECONDS = 1_000_000_000_000
 NEVER = 1 << 62  # later than any time
 LATEST = 1 << 61  # arrivals and clocks beyond this are refused (26 days)
@@ -67,29 +69,30 @@ HEAP = np.dtype(_fields("key value", _I8))
 PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
 FOUND = np.dtype(_fields("hits leading resident idle ready", _I8))  # scratch: what a look-up found
 _STORE = [
-    ("map", _U8),
-    *_fields("heads free fresh policy", _U4),
-    *_fields("cap count idle lookups hits readmission_lookups readmission_hits", _I8),
+    *_fields("map objects words reals random", _U8),
+    *_fields("heads free fresh policy spare spares slots", _U4),
+    *_fields("cap used count idle lookups hits readmission_lookups readmission_hits", _I8),
     *_fields("in_computed in_loaded in_demoted in_written out_evicted out_promoted out_dropped writes_refused", _I8),
 ]
 _NODE = [("prev", _U4), ("next", _U4), ("obj", _U4), ("pins", _U4), ("ready", _I8)]
 
 
+EVENT = np.dtype([("unused", _U1)])  # this engine tells a policy nothing of an access beyond the verbs' arguments
+
+
 def store_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
-    """Record of a store: ours and the STORE_FIELDS of the policy modules."""
-    return _joined(_STORE, [field for p in policies for field in getattr(p, "STORE_FIELDS", ())])
+    """Record of a store; each has one of the policies."""
+    return record(_STORE, store_fields(policies), shared=True)
 
 
 def node_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
-    """Record of a slot: ours and the FIELDS of the policy modules."""
-    return _joined(_NODE, [field for p in policies for field in p.FIELDS])
+    """Record of a slot."""
+    return record(_NODE, slot_fields(policies), shared=True)
 
 
-def _joined(base: list[Any], more: list[Any]) -> np.dtype[Any]:
-    extra = dict(more)
-    clash = set(extra) & {name for name, _ in base}
-    assert not clash, f"field names taken by the engine: {sorted(clash)}"
-    return np.dtype(base + list(extra.items()), align=True)
+def object_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
+    """Record of a block, present or absent, in one store."""
+    return record([], object_fields(policies), shared=True)
 
 
 Records = Any  # a recarray, or one record of it
@@ -111,6 +114,10 @@ class State(NamedTuple):
     store: Records  # (S,)
     node: Records  # slots of all stores; slot 0 of each map entry = absent
     slot: Any  # u4 (S * ids,) block -> its slot in a store, 0 = absent
+    event: Records  # (1,)
+    object: Records  # (S * ids,) what policies know of blocks, present or absent; (1,) if none asks for it
+    words: Any  # u4, of the policies
+    reals: Any  # f8, of the policies
     heap: Records  # decoding (R x max_seqs), loading (R x max_seqs), chained arrivals (n)
     completed: Any  # u4 (R * budget,) blocks that the prefill of each replica's running step completes
     plan: Records  # (longest prompt in blocks,)

@@ -44,6 +44,7 @@ def insert(st: State, s: Int, obj: Int, ready: Int, pins: Int) -> None:
     node.next = i
     st.slot[store.map + np.uint64(obj)] = i
     store.count += 1
+    store.used += 1
     if pins == 0:
         store.idle += 1
         on_insert(st, s, i)
@@ -60,6 +61,7 @@ def remove(st: State, s: Int, i: Slot) -> None:
     st.node[i].next = store.free
     store.free = i
     store.count -= 1
+    store.used -= 1
     store.idle -= 1
 
 

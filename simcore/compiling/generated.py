@@ -1,0 +1,114 @@
+"""An engine is generated: its kernels import the verbs of the policies in use from a module that is written for them.
+
+The kernels are loaded afresh for each set of policies, under a package name that contains a hash of every source that goes in,
+so an edit anywhere makes another name and no stale machine code is ever run. Only the entry is cached on disk
+(`compiling.cache`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import numba
+import numpy as np
+
+import simcore.kernel
+from simcore.compiling.cache import cached_entry, uncached_entry
+
+_ENTRY = '''"""{title}."""
+
+from simcore.kernel import by_reference
+from {package}.{module} import loop
+
+
+def run(st):
+    return loop(by_reference(st))
+'''
+
+Run = Callable[[Any], int]
+
+
+def generated_engine(
+    name: str,
+    kernels: Path,
+    example: Any,
+    *,
+    title: str,
+    module: str = "loop",
+    modules: Mapping[str, str] | None = None,
+    sources: Iterable[ModuleType] = (),
+) -> Run:
+    """The compiled function `loop` of a module among the kernels in a folder.
+
+    Args:
+        name: of the engine; the package is called `simcore_<name>_<hash>`.
+        kernels: folder of the kernel modules.
+        example: a NamedTuple of arrays of the types the engine is to take.
+        title: what it is, for the first line of the generated entry.
+        module: of the entry.
+        modules: text of the modules that the kernels import beside those of the folder.
+        sources: modules whose jitted functions the generated text, or the kernels, call.
+    """
+    texts = dict(modules or {})
+    package = f"simcore_{name}_{_digest(kernels, module, texts, sources, example)}"
+    loop = _loaded(package, kernels, module, texts)
+    if numba.config.DISABLE_JIT:
+        return loop
+    text = _ENTRY.format(title=title, package=package, module=module)
+    signature = numba.typeof(example)
+    return cached_entry(package, text, signature) or uncached_entry(package, text, signature)
+
+
+def _loaded(package: str, kernels: Path, entry: str, modules: Mapping[str, str]) -> Run:
+    """Load the kernels as package `package`, beside the given modules; returns their entry, not compiled yet."""
+    parent = ModuleType(package)
+    parent.__path__ = [str(kernels)]
+    sys.modules[parent.__name__] = parent
+    for name, text in modules.items():
+        module = ModuleType(f"{package}.{name}")
+        sys.modules[module.__name__] = module
+        exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)
+    loop: Run = importlib.import_module(f"{package}.{entry}").loop
+    return loop
+
+
+def _digest(
+    kernels: Path, entry: str, modules: Mapping[str, str], sources: Iterable[ModuleType], example: Iterable[Any]
+) -> str:
+    """Hash of everything the machine code depends on: sources, types, versions, processor, Numba's settings."""
+    files = {Path(str(simcore.kernel.__file__)), *kernels.glob("*.py")}
+    for module in sources:
+        files |= _jitted_sources(module)
+    settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
+    processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    types = [(str(array.dtype.descr), array.ndim, array.flags.writeable) for array in example]
+    options = simcore.kernel.OPTIONS
+    versions = (sys.version, numba.__version__, np.__version__)
+    about = (versions, processor, settings, options, entry, sorted(modules.items()), types)
+    digest = hashlib.sha256(repr(about).encode())
+    for path in sorted(files):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+def _jitted_sources(module: ModuleType) -> set[Path]:
+    """Files of a module and of all jitted functions that it reaches."""
+    found = {Path(str(module.__file__))}
+    names: list[dict[str, Any]] = [vars(module)]
+    while names:
+        for value in names.pop().values():
+            if not hasattr(value, "py_func"):
+                continue
+            path = Path(value.py_func.__code__.co_filename)
+            if path not in found:
+                found.add(path)
+                names.append(value.py_func.__globals__)
+    return found

@@ -1,0 +1,78 @@
+"""What the module of an eviction policy or admission filter declares, as fields and sizes of an engine's arrays.
+
+The contract is the docstring of `simcore.policies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from simcore.specs.base import Spec, validate
+
+Fields = list[tuple[str, Any]]
+_KINDS: dict[Any, type[np.generic]] = {float: np.float64, int: np.int64, bool: np.uint8}
+
+
+class NoParams(Spec):
+    """Nothing to choose."""
+
+
+def params_model(module: ModuleType) -> type[Spec]:
+    """The model of its parameters."""
+    model: type[Spec] = getattr(module, "Params", NoParams)
+    return model
+
+
+def put_params(store: Any, module: ModuleType, given: Mapping[str, Any], path: str) -> None:
+    """Write its parameters, checked by its own model, into the fields of store records.
+
+    Raises:
+        InputError: an unknown parameter, or a value out of range; paths begin with `path`.
+    """
+    params = validate(params_model(module), dict(given), prefix=path)
+    for name in type(params).model_fields:
+        store[name] = getattr(params, name)
+
+
+def store_fields(modules: Iterable[ModuleType]) -> Fields:
+    """Fields of a store: what the modules keep there, and their parameters."""
+    fields: Fields = []
+    for module in modules:
+        fields += getattr(module, "STORE_FIELDS", ())
+        fields += [(name, _KINDS[field.annotation]) for name, field in params_model(module).model_fields.items()]
+    return fields
+
+
+def slot_fields(modules: Iterable[ModuleType]) -> Fields:
+    """Fields of a slot."""
+    return [field for module in modules for field in getattr(module, "FIELDS", ())]
+
+
+def object_fields(modules: Iterable[ModuleType]) -> Fields:
+    """Fields of an object, present or absent."""
+    return [field for module in modules for field in getattr(module, "OBJECT_FIELDS", ())]
+
+
+def asked(module: ModuleType, name: str, slots: int, n_objects: int) -> int:
+    """What it asks for by SPARE_NODES, WORDS or REALS, for a store of so many slots."""
+    ask = getattr(module, name, None)
+    return 0 if ask is None else int(ask(slots, n_objects))
+
+
+def record(base: Fields, more: Fields, *, shared: bool = False) -> np.dtype[Any]:
+    """A record of an engine's own fields and the declared ones; never empty.
+
+    Args:
+        shared: several modules may use one name, since no two of them have the same record in use; the wider type is taken.
+    """
+    fields = dict(base)
+    assert len(fields) == len(base)
+    for name, kind in more:
+        assert name not in dict(base), f"field {name} is the engine's own"
+        assert shared or name not in fields, f"field {name} is declared twice"
+        fields[name] = np.promote_types(fields[name], kind) if name in fields else kind
+    return np.dtype(list(fields.items()) or [("unused", np.uint8)], align=True)

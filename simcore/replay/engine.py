@@ -1,0 +1,162 @@
+"""The compiled loop of a tier: one source, generated per policy, filter and variant, cached across processes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import simcore.replay.state as state
+from simcore.compiling.generated import Run, generated_engine
+from simcore.errors import InputError
+from simcore.plugins import find, from_file
+from simcore.replay.state import COLUMNS, State
+
+POLICIES = "simcore.policies"
+FILTERS = "simcore.admission"
+VERBS = ("init", "on_hit", "on_miss", "choose_victim", "on_insert", "on_evict")
+FILTER_VERBS = ("init", "on_access", "admit", "prefer")
+OF_OBJECT = ("size", "next_use", "depth", "category")  # columns that stay with an object; others belong to the moment
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is compiled into a loop.
+
+    Attributes:
+        policy, admission: their modules.
+        sized: objects have sizes; capacity counts bytes.
+        chain: the top tier takes requests that are prefix chains.
+        below: not the top tier; it takes the events that the one above lets through.
+        feeds: there is a tier below.
+        sets: the store is divided into sets.
+        tracked: which accesses hit is recorded, not only how many.
+        passed: columns that the tiers below need, in the order of `COLUMNS`.
+    """
+
+    policy: ModuleType
+    admission: ModuleType
+    sized: bool = False
+    chain: bool = False
+    below: bool = False
+    feeds: bool = False
+    sets: bool = False
+    tracked: bool = False
+    passed: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> bool:
+        """Whether what enters and leaves is counted; in the plain loop it follows from hits, refusals and what is resident."""
+        return self.sized or self.chain or self.below or self.feeds
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Columns that the policy and the filter ask for."""
+        return columns_of(self.policy.NEEDS | self.admission.NEEDS)
+
+    @property
+    def sent(self) -> tuple[str, ...]:
+        """Columns of every event for the tier below."""
+        return columns_of({*self.passed, *(("size",) if self.sized else ())}) if self.feeds else ()
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Columns that a resident object keeps."""
+        kept = {*self.sent, *(("size",) if self.sized else ())}
+        return tuple(name for name in columns_of(kept) if name in OF_OBJECT)
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """Columns of the current access."""
+        return columns_of({*self.needed, *self.sent, *self.carried})
+
+
+def columns_of(names: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in COLUMNS if name in names)
+
+
+def policy_module(name: str | Path) -> ModuleType:
+    """The module of an eviction policy: by name, or the file of one outside the package.
+
+    Raises:
+        InputError: there is none of that name, or no such file, or it breaks the contract.
+    """
+    return _module(POLICIES, name, (*VERBS, "FIELDS", "NEEDS"))
+
+
+def filter_module(name: str | Path) -> ModuleType:
+    """The module of an admission filter, as `policy_module`."""
+    return _module(FILTERS, name, (*FILTER_VERBS, "NEEDS"))
+
+
+def _module(family: str, name: str | Path, required: tuple[str, ...]) -> ModuleType:
+    module = from_file(family, name, required) if isinstance(name, Path) else find(family, name, required)
+    unknown = sorted(module.NEEDS - set(COLUMNS))
+    if unknown:
+        raise InputError(
+            f"needs {', '.join(unknown)}, which no replay can tell it", value=str(name), hint=f"known: {', '.join(COLUMNS)}"
+        )
+    return module
+
+
+_loaded: dict[tuple[object, ...], Run] = {}
+
+
+def engine(variant: Variant, example: State) -> Run:
+    """The loop of a variant, compiled for states of the types of `example`."""
+    modules = (variant.policy, variant.admission)
+    key = (variant, *(array.dtype for array in example))
+    if key not in _loaded:
+        texts = {"verbs": verbs_source(variant), "columns": columns_source(variant)}
+        title = f"Replay engine for the eviction policy {variant.policy.__name__.rsplit('.', 1)[-1]}"
+        kernels = Path(__file__).parent / "kernels"
+        _loaded[key] = generated_engine("replay", kernels, example, title=title, modules=texts, sources=(*modules, state))
+    return _loaded[key]
+
+
+def verbs_source(variant: Variant) -> str:
+    """The text of the `verbs` module."""
+    flags = {"CHAIN": "chain", "BELOW": "below", "FEEDS": "feeds", "SETS": "sets", "TRACKED": "tracked", "COUNTED": "counted"}
+    lines = [
+        '"""The verbs of a policy and a filter, and what is compiled in."""',
+        "",
+        "from importlib import import_module",
+        "",
+    ]
+    lines += ["from simcore.kernel import inlined", ""]
+    lines += [
+        f'policy = import_module("{variant.policy.__name__}")',
+        f'admission = import_module("{variant.admission.__name__}")',
+    ]
+    lines += [f"{verb} = inlined(policy.{verb})" for verb in VERBS]
+    lines += [f"{verb} = inlined(admission.{verb})" for verb in ("admit", "on_access", "prefer")]
+    lines += ["admission_init = admission.init"]
+    lines += [f"{name} = {getattr(variant, attribute)}" for name, attribute in flags.items()]
+    return "\n".join([*lines, ""])
+
+
+def columns_source(variant: Variant) -> str:
+    """The text of the `columns` module: moving what is known of an access between arrays, records and tiers."""
+    sent, carried = variant.sent, variant.carried
+    sends = ["o = st.run[0].out", "st.run[0].out = o + 1", "st.out_kind[o] = kind"]
+    from_event = {name: f"st.out_{name}[o] = st.event[0].{name}" for name in sent}
+    from_node = {name: f"st.out_{name}[o] = st.node[i].{name}" for name in sent if name in carried}
+    bodies = {
+        "observe(st: State, k: Int)": [f"st.event[0].{name} = st.{name}[k]" for name in variant.observed],
+        "carry(st: State, i: Slot)": [f"st.node[i].{name} = st.event[0].{name}" for name in carried],
+        "carry_again(st: State, i: Slot)": [f"st.node[i].{name} = st.event[0].{name}" for name in carried if name != "size"],
+        "send(st: State, obj: Int, kind: int, place: Int)": [
+            *(*sends, "st.out_ids[o] = obj", "st.out_place[o] = place"),
+            *from_event.values(),
+        ],
+        "send_carried(st: State, i: Slot, kind: int)": [
+            *(*sends, "st.out_ids[o] = st.node[i].obj", "st.out_place[o] = 0"),
+            *(from_event | from_node).values(),
+        ],
+    }
+    lines = ['"""Moving what is known of an access between arrays, records and tiers."""', ""]
+    lines += ["from simcore.kernel import Int, Slot, State, inlined"]
+    for signature, body in bodies.items():
+        lines += ["", "", "@inlined", f"def {signature} -> None:", *(f"    {line}" for line in body or ["pass"])]
+    return "\n".join([*lines, ""])

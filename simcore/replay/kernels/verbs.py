@@ -1,0 +1,24 @@
+"""The verbs of a policy and a filter, and what is compiled in."""
+
+from importlib import import_module
+
+from simcore.kernel import inlined
+
+policy = import_module("simcore.policies.lru")
+admission = import_module("simcore.admission.none")
+init = inlined(policy.init)
+on_hit = inlined(policy.on_hit)
+on_miss = inlined(policy.on_miss)
+choose_victim = inlined(policy.choose_victim)
+on_insert = inlined(policy.on_insert)
+on_evict = inlined(policy.on_evict)
+admit = inlined(admission.admit)
+on_access = inlined(admission.on_access)
+prefer = inlined(admission.prefer)
+admission_init = admission.init
+CHAIN = False
+BELOW = False
+FEEDS = False
+SETS = False
+TRACKED = False
+COUNTED = False

@@ -1,0 +1,160 @@
+"""From tiers and a trace to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.compiling.passes import sealed
+from simcore.declared import asked, put_params
+from simcore.errors import InputError
+from simcore.kernel import LIST_HEADS
+from simcore.replay.engine import Variant, columns_of, filter_module, policy_module
+from simcore.replay.setup import Tier
+from simcore.replay.state import (
+    COLUMNS,
+    EXCLUSIVE,
+    INCLUSIVE_BACK,
+    INCLUSIVE_THROUGH,
+    RUN,
+    State,
+    event_dtype,
+    node_dtype,
+    object_dtype,
+    store_dtype,
+)
+from simcore.traces.accesses import Accesses, next_use
+
+
+def variants(tiers: Sequence[Tier], accesses: Accesses, *, tracked: bool) -> list[Variant]:
+    """What to compile for each tier."""
+    result: list[Variant] = []
+    for number, tier in enumerate(tiers):
+        result.append(
+            Variant(
+                policy=policy_module(tier.policy),
+                admission=filter_module(tier.admission),
+                sized=accesses.sizes is not None,
+                chain=accesses.chain,
+                below=number > 0,
+                feeds=number < len(tiers) - 1,
+                sets=tier.ways > 0 and tier.ways < tier.capacity,
+                tracked=tracked,
+            )
+        )
+    needed: set[str] = set()
+    for number in range(len(result) - 1, -1, -1):
+        result[number] = replace(result[number], passed=columns_of(needed))
+        needed |= {*result[number].needed}
+    for tier, variant in zip(tiers, result, strict=True):
+        _refuse_sizes(tier, variant)
+    return result
+
+
+def _refuse_sizes(tier: Tier, variant: Variant) -> None:
+    for module in (variant.policy, variant.admission):
+        if variant.sized and getattr(module, "UNIT_SIZES_ONLY", False):
+            rule = "has no meaning for objects of different sizes"
+            raise InputError(rule, path="policy", value=str(tier.policy), hint="replay without sizes, or choose another policy")
+
+
+def columns(accesses: Accesses, names: Iterable[str], *, tail_first: bool) -> dict[str, NDArray[Any]]:
+    """What the policies need to know of each access, in the order of the trace. Times count touches, in the order of touching.
+
+    Raises:
+        InputError: the trace does not have it.
+    """
+    start = accesses.request_start
+    made: dict[str, NDArray[Any]] = {}
+    for name in names:
+        if name == "size":
+            assert accesses.sizes is not None
+            made[name] = accesses.sizes
+        elif name in ("next_use", "clock"):
+            order = touch_order(accesses, tail_first)
+            times = np.arange(len(accesses)) if name == "clock" else next_use(accesses.ids[order])
+            made[name] = np.empty(len(accesses), np.int64)
+            made[name][order] = times
+        elif name == "depth":
+            made[name] = np.zeros(len(accesses), np.int32) if start is None else _within(start).astype(np.int32)
+        elif name == "request":
+            made[name] = np.arange(len(accesses)) if start is None else np.repeat(np.arange(len(start) - 1), np.diff(start))
+        else:
+            column = getattr(accesses, name)
+            if column is None:
+                raise InputError(f"the policy needs the {name} of each access, which this trace does not have", path="policy")
+            made[name] = column
+    return made
+
+
+def touch_order(accesses: Accesses, tail_first: bool) -> Any:
+    """Index of the accesses in the order in which they are touched: that of the trace, or each chain backwards."""
+    start = accesses.request_start
+    if not (accesses.chain and tail_first) or start is None:
+        return slice(None)
+    return np.repeat(start[:-1] + start[1:] - 1, np.diff(start)) - np.arange(len(accesses))
+
+
+def _within(start: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
+
+
+def new_state(tier: Tier, variant: Variant, accesses: Accesses, *, number: int, tail_first: bool, seed: int) -> State:
+    """The empty state of a tier; its events are put in by `with_events`."""
+    modules = (variant.policy, variant.admission)
+    sets = tier.capacity // tier.ways if variant.sets else 1
+    slots = _slots(tier.capacity // sets, accesses)
+    spare = sum(asked(module, "SPARE_NODES", slots, accesses.n_objects) for module in modules)
+    words = [asked(module, "WORDS", slots, accesses.n_objects) for module in modules]
+    reals = sum(asked(module, "REALS", slots, accesses.n_objects) for module in modules)
+    objects = any(getattr(module, "OBJECT_FIELDS", ()) for module in modules)
+    store = np.zeros(sets, store_dtype(modules)).view(np.recarray)
+    place = np.arange(sets)
+    store["cap"] = tier.capacity // sets
+    store["slots"], store["spares"] = slots, spare
+    store["heads"] = 1 + place * (LIST_HEADS + slots + spare)
+    store["spare"] = store["heads"] + LIST_HEADS + slots
+    store["words"], store["reals"] = place * sum(words), place * reals
+    if "filter_words" in store.dtype.names:
+        store["filter_words"] = store["words"] + words[0]
+    store["random"] = np.random.SeedSequence([seed, number]).generate_state(sets, np.uint64)
+    put_params(store, variant.policy, tier.params, "params")
+    put_params(store, variant.admission, tier.admission_params, "admission_params")
+    run = np.zeros(1, RUN).view(np.recarray)
+    placements = {"exclusive": EXCLUSIVE, "inclusive": INCLUSIVE_BACK if tier.write == "back" else INCLUSIVE_THROUGH}
+    run[0].top, run[0].tail_first = number + 1, tail_first
+    run[0].placement = placements[tier.placement]
+    nodes = 1 + sets * (LIST_HEADS + slots + spare)
+    if nodes >= 2**32:
+        raise InputError("is too large for this engine (2^32 slots)", path="capacity", value=tier.capacity)
+    empty = {name: sealed(np.zeros(0, dtype)) for name, dtype in COLUMNS.items()}
+    empty |= {f"out_{name}": np.zeros(0, dtype) for name, dtype in COLUMNS.items()}
+    return State(
+        run=run,
+        event=np.zeros(1, event_dtype(variant.observed)).view(np.recarray),
+        store=store,
+        node=np.zeros(nodes, node_dtype(modules, variant.carried)).view(np.recarray),
+        slot=np.zeros(accesses.n_objects, np.uint32),
+        object=np.zeros(accesses.n_objects if objects else 1, object_dtype(modules)).view(np.recarray),
+        words=np.zeros(sum(words) * sets, np.uint32),
+        reals=np.zeros(reals * sets, np.float64),
+        ids=sealed(np.zeros(0, np.uint32)),
+        kind=sealed(np.zeros(0, np.uint8)),
+        place=sealed(np.zeros(0, np.uint32)),
+        start=sealed(np.zeros(0, np.int64)),
+        found=np.zeros(0, np.uint8),
+        out_ids=np.zeros(0, np.uint32),
+        out_kind=np.zeros(0, np.uint8),
+        out_place=np.zeros(0, np.uint32),
+        **empty,
+    )
+
+
+def _slots(capacity: int, accesses: Accesses) -> int:
+    """The most objects that can be resident in one set."""
+    smallest = 1 if accesses.sizes is None else int(accesses.sizes.min())
+    return max(1, min(capacity // smallest, accesses.n_objects))
