@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simcore.errors import InputError
-from simcore.traces import _kernels
-from simcore.traces.densify import compiled
 from simcore.traces.trace import densify
 
 DTYPES: dict[str, type[np.generic]] = {
@@ -22,6 +20,7 @@ DTYPES: dict[str, type[np.generic]] = {
     "category": np.int32,
     "time_s": np.float64,
 }
+_NEVER = 1 << 62
 _CHECKED_AT_ONCE = 1 << 22  # entries; a mapped array is read through, never held
 
 
@@ -133,7 +132,7 @@ class Accesses:
                 _refuse_outside(name, column, low, None)
         _refuse_outside("ids", self.ids, 0, self.n_objects - 1)
         start = self.request_start
-        if start is not None and (len(start) < 2 or start[0] != 0 or start[-1] != m or (np.diff(start) < 0).any()):
+        if start is not None and (len(start) < 2 or start[0] != 0 or start[-1] != m or _falls(start)):
             raise InputError(f"must rise from 0 to {m}", path="request_start")
         if self.chain and start is None:
             raise InputError("prefix chains need requests", path="request_start")
@@ -148,6 +147,11 @@ class Accesses:
         return digest.hexdigest()
 
 
+def _falls(column: NDArray[Any]) -> bool:
+    parts = (column[at : at + _CHECKED_AT_ONCE + 1] for at in range(0, len(column), _CHECKED_AT_ONCE))
+    return any(bool((part[1:] < part[:-1]).any()) for part in parts)
+
+
 def _refuse_outside(name: str, column: NDArray[Any], low: int, high: int | None) -> None:
     for at in range(0, len(column), _CHECKED_AT_ONCE):
         part = column[at : at + _CHECKED_AT_ONCE]
@@ -160,7 +164,10 @@ def _refuse_outside(name: str, column: NDArray[Any], low: int, high: int | None)
 
 def next_use(ids: NDArray[np.uint32]) -> NDArray[np.int64]:
     """i8 (m,): the index of the next access to the same object, 2^62 if there is none. What clairvoyant policies need."""
+    from simcore.compiling.passes import run_pass, sealed  # heavy: only when accesses are worked on
+    from simcore.traces.kernels import next_use as kernel
+
     result = np.empty(len(ids), np.int64)
-    last = np.full(int(ids.max()) + 1 if len(ids) else 0, _kernels.NEVER, np.int64)
-    compiled(_kernels.next_use, _kernels.NEXT_USE)(np.ascontiguousarray(ids, np.uint32), last, result)
+    last = np.full(int(ids.max()) + 1 if len(ids) else 0, _NEVER, np.int64)
+    run_pass(kernel, kernel.State(sealed(np.ascontiguousarray(ids, np.uint32)), last, result))
     return result

@@ -1,19 +1,69 @@
-"""Reading trace files: plain, gzip or Zstandard, told apart by content."""
+"""Reading trace files, whole or as a stream: plain, gzip, Zstandard or xz, told apart by content."""
 
 from __future__ import annotations
 
-import gzip
+import io
+import lzma
 import os
 import zlib
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import zstandard
 
 from simcore.errors import InputError
 
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_HEAD_BYTES = 1 << 16
+HEAD_BYTES = 1 << 16
+_READ_BYTES = 1 << 16
+_FIRST_BYTES, _LEAST_BYTES = 1 << 10, 1 << 8  # compressed, at a time, as they may become thousands of times longer
+_MUCH_BYTES = 1 << 20
+_HEAD_RAW_BYTES = 1 << 18  # a block of Zstandard is up to 128 KiB long
+_PIECE_BYTES = 1 << 23
+_LINE_BYTES = 1 << 28
+
+
+class _Packing(NamedTuple):
+    name: str
+    suffix: str
+    magic: bytes
+    unpacker: Callable[[], Any]  # unpacks one member: `decompress(bytes)`, `eof` at its end, `unused_data` after it
+    errors: tuple[type[Exception], ...]
+    padded: bool  # zeros may follow a member
+
+
+_PACKINGS = (
+    _Packing("gzip", ".gz", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31), (zlib.error,), True),
+    _Packing(
+        "Zstandard",
+        ".zst",
+        b"\x28\xb5\x2f\xfd",
+        lambda: zstandard.ZstdDecompressor().decompressobj(),
+        (zstandard.ZstdError,),
+        False,
+    ),
+    _Packing("xz", ".xz", b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), (lzma.LZMAError,), True),
+)
+
+
+def open_stream(path: str | Path) -> BinaryIO:
+    """The decompressed content of `path`, to be read a little at a time; the caller closes it.
+
+    Raises:
+        InputError: missing, a folder, unreadable, empty, or not what its suffix says; on reading also: a damaged or truncated
+            compressed file.
+    """
+    file = str(path)
+    head = raw_bytes(path, limit=8)
+    packing = _packing(head)
+    if packing is None:
+        for known in _PACKINGS:
+            if file.endswith(known.suffix):
+                article = "an" if known.name == "xz" else "a"
+                raise InputError(f"is not {article} {known.name} file, although its name ends in {known.suffix}", file=file)
+        return open(path, "rb")
+    return io.BufferedReader(_Stream(open(path, "rb"), packing, file), _READ_BYTES)
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -22,16 +72,8 @@ def read_bytes(path: str | Path) -> bytes:
     Raises:
         InputError: missing, a folder, unreadable, empty, not what its suffix says, or a damaged or truncated compressed file.
     """
-    raw = raw_bytes(path)
-    file = str(path)
-    if raw.startswith(_GZIP):
-        return _gunzip(raw, file)
-    if raw.startswith(_ZSTD):
-        return _unzstd(raw, file)
-    for suffix, name in ((".gz", "gzip"), (".zst", "Zstandard")):
-        if file.endswith(suffix):
-            raise InputError(f"is not a {name} file, although its name ends in {suffix}", file=file)
-    return raw
+    with open_stream(path) as stream:
+        return stream.read()
 
 
 def read_text(path: str | Path) -> str:
@@ -41,13 +83,56 @@ def read_text(path: str | Path) -> str:
         InputError: as `read_bytes`; also for binary content and other encodings.
     """
     content = read_bytes(path)
-    if b"\x00" in content[:_HEAD_BYTES]:
-        raise InputError("must be a text file, this is binary", file=str(path))
+    _refuse_binary(content, path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError("must be UTF-8 text, this is binary or in another encoding", file=str(path), line=line) from None
+
+
+def pieces(path: str | Path, piece_bytes: int = _PIECE_BYTES) -> Iterator[tuple[int, bytes]]:
+    """A text file in pieces of whole lines, about `piece_bytes` each: (number of the first line, text without byte-order mark).
+
+    Raises:
+        InputError: as `open_stream`; also for binary content and for a line of more than 256 MiB.
+    """
+    line, rest = 1, b""
+    with open_stream(path) as stream:
+        while piece := stream.read(piece_bytes):
+            if line == 1 and not rest:
+                _refuse_binary(piece, path)
+                piece = piece.removeprefix(b"\xef\xbb\xbf")
+            end = piece.rfind(b"\n") + 1
+            if end:
+                whole = rest + piece[:end]
+                yield line, whole
+                line += whole.count(b"\n")
+                rest = piece[end:]
+            elif len(rest) > _LINE_BYTES:
+                raise InputError("a line must not be longer than 256 MiB", file=str(path), line=line)
+            else:
+                rest += piece
+    if rest:
+        yield line, rest
+
+
+def lines(path: str | Path) -> Iterator[str]:
+    """The lines of a UTF-8 text file, one after the other, without their ends.
+
+    Raises:
+        InputError: as `pieces`; also for other encodings, with the line.
+    """
+    for first, piece in pieces(path):
+        texts = piece.split(b"\n")
+        if not texts[-1]:
+            texts.pop()
+        for number, text in enumerate(texts, start=first):
+            try:
+                yield text.removesuffix(b"\r").decode("utf-8")
+            except UnicodeDecodeError:
+                rule = "must be UTF-8 text, this is binary or in another encoding"
+                raise InputError(rule, file=str(path), line=number) from None
 
 
 def head_text(path: str | Path) -> str:
@@ -56,15 +141,49 @@ def head_text(path: str | Path) -> str:
     Raises:
         InputError: missing, a folder, unreadable or empty.
     """
-    raw = raw_bytes(path, limit=_HEAD_BYTES)
+    return head_bytes(path).decode("utf-8-sig", errors="replace")
+
+
+def head_bytes(path: str | Path) -> bytes:
+    """The first 64 KiB of the decompressed content, for sniffing; nothing if it is damaged, and a truncated end is no error.
+
+    Raises:
+        InputError: missing, a folder, unreadable or empty.
+    """
     try:
-        if raw.startswith(_GZIP):
-            raw = zlib.decompressobj(wbits=31).decompress(raw, _HEAD_BYTES)
-        elif raw.startswith(_ZSTD):
-            raw = zstandard.ZstdDecompressor().stream_reader(raw).read(_HEAD_BYTES)
-    except (zlib.error, zstandard.ZstdError):
-        return ""
-    return raw.decode("utf-8-sig", errors="replace")
+        state = Path(path).stat()
+    except (OSError, ValueError):
+        return raw_bytes(path, limit=HEAD_BYTES)  # says what is wrong
+    return _head_bytes(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)  # every reader asks for the same head
+def _head_bytes(path: str | Path, size: int, mtime_ns: int) -> bytes:
+    raw = raw_bytes(path, limit=_HEAD_RAW_BYTES)
+    packing = _packing(raw)
+    if packing is None:
+        return raw[:HEAD_BYTES]
+    head = b""
+    try:
+        for piece in _unpacked(io.BytesIO(raw), packing):
+            head += piece
+            if len(head) >= HEAD_BYTES:
+                break
+    except EOFError:
+        pass
+    except packing.errors:
+        return b""
+    return head[:HEAD_BYTES]
+
+
+def compression(path: str | Path) -> str | None:
+    """How a file is compressed: gzip, Zstandard or xz; None: not, or a folder.
+
+    Raises:
+        InputError: missing, unreadable or empty.
+    """
+    packing = None if os.path.isdir(path) else _packing(raw_bytes(path, limit=8))
+    return packing.name if packing else None
 
 
 def raw_bytes(path: str | Path, limit: int = -1) -> bytes:
@@ -82,31 +201,79 @@ def raw_bytes(path: str | Path, limit: int = -1) -> bytes:
     except FileNotFoundError:
         raise InputError("no such trace file", file=file) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot be read: {reason}", file=file) from None
+        raise _unreadable(error, file) from None
     if not raw:
         raise InputError("the trace file is empty", file=file)
     return raw
 
 
-def _gunzip(raw: bytes, file: str) -> bytes:
-    try:
-        return gzip.decompress(raw)
-    except EOFError:
-        raise InputError("the gzip file is truncated", file=file, hint="copy it again") from None
-    except (OSError, zlib.error) as error:
-        raise InputError(f"the gzip file is damaged: {error}", file=file, hint="copy it again") from None
+def _unreadable(error: Exception, file: str) -> InputError:
+    return InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file)
 
 
-def _unzstd(raw: bytes, file: str) -> bytes:
-    parts = []
-    try:
-        while raw:
-            frame = zstandard.ZstdDecompressor().decompressobj()
-            parts.append(frame.decompress(raw))
-            if not frame.eof:
-                raise InputError("the Zstandard file is truncated", file=file, hint="copy it again")
-            raw = frame.unused_data
-    except zstandard.ZstdError as error:
-        raise InputError(f"the Zstandard file is damaged: {error}", file=file, hint="copy it again") from None
-    return b"".join(parts)
+def _refuse_binary(content: bytes, path: str | Path) -> None:
+    if b"\x00" in content[:HEAD_BYTES]:
+        raise InputError("must be a text file, this is binary", file=str(path))
+
+
+def _packing(head: bytes) -> _Packing | None:
+    return next((packing for packing in _PACKINGS if head.startswith(packing.magic)), None)
+
+
+def _unpacked(raw: BinaryIO, packing: _Packing) -> Iterator[bytes]:
+    """The content of one member after the other. EOFError: the last one is cut off."""
+    unpacker, inside = packing.unpacker(), True
+    step = _FIRST_BYTES
+    while piece := raw.read(step):
+        length = 0
+        while piece:
+            if not inside:
+                piece = piece.lstrip(b"\0") if packing.padded else piece
+                if not piece:
+                    break
+                unpacker, inside = packing.unpacker(), True
+            if content := unpacker.decompress(piece):
+                length += len(content)
+                yield content
+            piece, inside = (unpacker.unused_data, False) if unpacker.eof else (b"", True)
+        step = max(step // 4, _LEAST_BYTES) if length > _MUCH_BYTES else min(2 * step, _READ_BYTES)
+    if inside:
+        raise EOFError
+
+
+class _Stream(io.RawIOBase):
+    """The decompressed content of an open file; owns the file."""
+
+    def __init__(self, raw: BinaryIO, packing: _Packing, file: str) -> None:
+        self._raw, self._packing, self._file = raw, packing, file
+        self._pieces = _unpacked(raw, packing)
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            piece = self._next()
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        n = min(len(buffer), len(self._rest))
+        buffer[:n] = self._rest[:n]
+        self._rest = self._rest[n:]
+        return n
+
+    def _next(self) -> bytes | None:
+        name = self._packing.name
+        try:
+            return next(self._pieces, None)
+        except self._packing.errors as error:
+            raise InputError(f"the {name} file is damaged: {error}", file=self._file, hint="copy it again") from None
+        except EOFError:
+            raise InputError(f"the {name} file is truncated", file=self._file, hint="copy it again") from None
+        except OSError as error:
+            raise _unreadable(error, self._file) from None
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

@@ -7,14 +7,14 @@ Source: kvcache-ai/Mooncake, FAST25-release/traces (Apache-2.0); arXiv 2407.0007
 Rules, each with its own message: `timestamp` in ms, sorted, >= 0, taken relative to the first; `input_length` >= 1;
 `output_length` >= 0, and an answer of no token counts as one, since every request ends with a first token; `hash_ids` holds
 one id per block, ceil(input_length / 512) of them, equal id meaning equal prefix. The published conversation trace obeys
-all of them.
+all of them. Logs in this form by others are read too: with blocks of another size (`granule_tokens`), with ids that are texts,
+and with times in other units, as text or as dates (`time_unit`).
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +23,33 @@ from numpy.typing import NDArray
 
 from simcore.errors import InputError
 from simcore.traces.files import head_text, read_text
+from simcore.traces.rows import first_object, number, parse_object, required
+from simcore.traces.stamps import Date, Stamp, parse_stamp, since_first, unit_of
 from simcore.traces.trace import Trace
 from simcore.units import format_seconds
 
 suffixes = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 BLOCK_TOKENS = 512
+_BLOCK_SIZES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 _FIELDS = ("timestamp", "input_length", "output_length", "hash_ids")
 
 
 def sniff(path: str | Path) -> bool:
-    """Whether the first line is a JSON object with at least three of the four fields."""
-    line = next((text for text in head_text(path).splitlines() if text.strip()), "")
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(row, dict) and len(set(_FIELDS) & set(row)) >= 3
+    """Whether the first object has at least three of the four fields, and there are `hash_ids`."""
+    text = head_text(path)
+    return len(set(_FIELDS) & set(first_object(text))) >= 3 and '"hash_ids"' in text
 
 
-def read(path: str | Path, *, granule_tokens: int | None = None, spread_ticks: bool = True) -> Trace:
+def read(
+    path: str | Path, *, granule_tokens: int | None = None, spread_ticks: bool = True, time_unit: str | None = None
+) -> Trace:
     """Read a Mooncake trace.
 
     Args:
         granule_tokens: tokens a hash id covers; None: 512.
         spread_ticks: see `spread_over_ticks`; the published traces were recorded with ticks of about 3 s.
+        time_unit: s, ms, us or ns; None: ms, unless the first time counts from 1970, then its size tells (see
+            `stamps.unit_of`).
 
     Raises:
         InputError: unreadable file, or the first line that breaks a rule, with file, line, field and value.
@@ -58,9 +61,12 @@ def read(path: str | Path, *, granule_tokens: int | None = None, spread_ticks: b
     lines = read_text(path).split("\n")
     columns = _columns(lines, granule)
     if columns is None:
-        raise _first_mistake(lines, granule, file)
-    stamp_ms, inputs, outputs, ids, count = columns
-    times = (stamp_ms - stamp_ms[0]) / 1000.0
+        raise _first_mistake(lines, granule, time_unit, file)
+    stamps, inputs, outputs, ids, count = columns
+    try:
+        times = since_first(stamps, time_unit, "ms")
+    except InputError as error:
+        raise error.within(file=file) from None
     note = ""
     if spread_ticks:
         times, tick_s = spread_over_ticks(times)
@@ -111,7 +117,7 @@ def spread_over_ticks(times_s: NDArray[np.float64]) -> tuple[NDArray[np.float64]
 
 
 _Ints = NDArray[np.int64]
-_Columns = tuple[NDArray[np.float64], _Ints, _Ints, _Ints, _Ints]
+_Columns = tuple[list[Stamp], _Ints, _Ints, _Ints, _Ints]
 
 
 def _columns(lines: list[str], granule: int) -> _Columns | None:
@@ -122,79 +128,87 @@ def _columns(lines: list[str], granule: int) -> _Columns | None:
         stamps, inputs, outputs, hashes = ([row[name] for row in rows] for name in _FIELDS)
         count = np.array([len(h) for h in hashes], np.int64)
         ids = list(itertools.chain.from_iterable(hashes))
-        if len(rows) != len(texts) or {type(x) for x in itertools.chain(inputs, outputs, ids)} != {int}:
+        if len(rows) != len(texts) or {type(x) for x in itertools.chain(inputs, outputs)} != {int}:
             return None
-        if not {type(x) for x in stamps} <= {int, float}:
+        if {type(h) for h in hashes} != {list} or set(map(type, ids)) not in ({int}, {str}):
             return None
-        stamp_ms = np.array(stamps, np.float64)
-        n_in, n_out, flat_ids = (np.array(column, np.int64) for column in (inputs, outputs, ids))
+        times = [parse_stamp(stamp) for stamp in stamps]
+        n_in, n_out = (np.array(column, np.int64) for column in (inputs, outputs))
+        flat_ids = np.array(ids if type(ids[0]) is int else _numbered(ids), np.int64)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     longest = np.iinfo(np.int32).max
     good = (
-        np.isfinite(stamp_ms).all()
-        and stamp_ms[0] >= 0
-        and (np.diff(stamp_ms) >= 0).all()
+        all(before <= stamp for before, stamp in itertools.pairwise(times))
+        and len({isinstance(stamp, Date) for stamp in times}) == 1
         and ((n_in >= 1) & (n_in <= longest) & (n_out >= 0) & (n_out <= longest)).all()
         and (count == -(-n_in // granule)).all()
     )
-    return (stamp_ms, n_in, n_out, flat_ids, count) if good else None
+    return (times, n_in, n_out, flat_ids, count) if good else None
 
 
-def _first_mistake(lines: list[str], granule: int, file: str) -> InputError:
+def _numbered(ids: list[str]) -> list[int]:
+    known: dict[str, int] = {}
+    return [known.setdefault(name, len(known)) for name in ids]
+
+
+def _first_mistake(lines: list[str], granule: int, time_unit: str | None, file: str) -> InputError:
     """Go through the lines one by one and describe the first that breaks a rule."""
-    before_ms = 0.0
-    for number, line in enumerate(lines, start=1):
+    check = _Check(granule, time_unit)
+    for at, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            before_ms = _check_line(line, before_ms, granule)
+            check.line(line)
         except InputError as error:
-            return error.within(file=file, line=number)
+            return error.within(file=file, line=at)
     assert not any(line.strip() for line in lines), "the checks by line and by column disagree"
     return InputError("holds no request", file=file)
 
 
-def _check_line(line: str, before_ms: float, granule: int) -> float:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"each line must be one JSON object ({error.msg} at column {error.colno})", value=line) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"each line must be one JSON object ({error})", value=line) from None
-    if not isinstance(row, dict):
-        raise InputError("each line must be one JSON object", value=line)
-    for name in _FIELDS:
-        if name not in row:
-            raise InputError("is required", path=name, hint=f"the line has {', '.join(row) or 'no field'}")
-    stamp = _number(row, "timestamp", (int, float), 0)
-    if stamp < before_ms:
-        raise InputError(
-            f"times must be sorted, the request before arrived at {before_ms:g} ms", path="timestamp", value=row["timestamp"]
-        )
-    length = int(_number(row, "input_length", (int,), 1))
-    _number(row, "output_length", (int,), 0)
-    hashes = row["hash_ids"]
-    if not isinstance(hashes, list) or {type(h) for h in hashes} - {int}:
-        raise InputError("must be a list of whole numbers", path="hash_ids", value=hashes)
-    expected = -(-length // granule)
-    if len(hashes) != expected:
-        rule = f"must hold one id per {granule} tokens of the prompt: {expected} for input_length {length}"
-        raise InputError(rule, path="hash_ids", value=f"{len(hashes)} ids")
-    if any(not -(2**63) <= h < 2**63 for h in hashes):
-        raise InputError("ids must fit in 64 bits", path="hash_ids", value=hashes)
-    return stamp
+class _Check:
+    """The rules for one line, and for what it has to have in common with the lines before."""
 
+    def __init__(self, granule: int, time_unit: str | None) -> None:
+        self._granule, self._time_unit = granule, time_unit
+        self._unit = ""
+        self._stamp: Stamp | None = None
+        self._shown = ""
+        self._id_type: type | None = None
 
-def _number(row: dict[str, Any], name: str, kinds: tuple[type, ...], low: int) -> float:
-    value = row[name]
-    if type(value) not in kinds:
-        rule = "must be a number" if float in kinds else "must be a whole number"
-        raise InputError(rule, path=name, value=json.dumps(value))
-    if not math.isfinite(value):
-        raise InputError("must be finite", path=name, value=value)
-    if value < low:
-        raise InputError("must not be negative" if low == 0 else f"must be at least {low}", path=name, value=value)
-    if value >= 2**31 and name != "timestamp":
-        raise InputError("must fit in 31 bits", path=name, value=value)
-    return float(value)
+    def line(self, line: str) -> None:
+        row = parse_object(line)
+        for name in _FIELDS:
+            required(row, name)
+        self._time(row["timestamp"])
+        length = int(number(row, "input_length", (int,), 1))
+        number(row, "output_length", (int,), 0)
+        self._hashes(row["hash_ids"], length)
+
+    def _time(self, value: Any) -> None:
+        stamp = parse_stamp(value)
+        if self._stamp is None:
+            self._unit = unit_of(stamp, self._time_unit, "ms")
+        elif isinstance(stamp, Date) != isinstance(self._stamp, Date):
+            raise InputError("must be dates or numbers throughout", path="timestamp", value=value)
+        elif stamp < self._stamp:
+            rule = f"times must be sorted, the request before arrived at {self._shown}"
+            raise InputError(rule, path="timestamp", value=value)
+        self._stamp = stamp
+        self._shown = value if isinstance(value, str) else f"{value:g} {self._unit}"
+
+    def _hashes(self, hashes: Any, length: int) -> None:
+        types = {type(h) for h in hashes} if isinstance(hashes, list) else {list}
+        if types not in (set(), {int}, {str}):
+            raise InputError("must be a list of whole numbers or of texts", path="hash_ids", value=json.dumps(hashes))
+        expected = -(-length // self._granule)
+        if len(hashes) != expected:
+            rule = f"must hold one id per {self._granule} tokens of the prompt: {expected} for input_length {length}"
+            fitting = next((size for size in _BLOCK_SIZES if -(-length // size) == len(hashes)), None)
+            hint = f"granule_tokens: {fitting} would fit this line" if fitting else None
+            raise InputError(rule, path="hash_ids", value=f"{len(hashes)} ids", hint=hint)
+        if types == {int} and any(not -(2**63) <= h < 2**63 for h in hashes):
+            raise InputError("ids must fit in 64 bits", path="hash_ids", value=hashes)
+        if self._id_type not in (None, *types):
+            raise InputError("ids must be whole numbers throughout or texts throughout", path="hash_ids", value=hashes)
+        self._id_type = next(iter(types))

@@ -89,7 +89,7 @@ def test_ticks_are_spread_evenly_and_stay_in_their_tick() -> None:
 
 BROKEN: dict[str, tuple[str, str | bytes, str]] = {
     "empty": ("t.jsonl", b"", "t.jsonl: the trace file is empty"),
-    "blank": ("t.jsonl", "\n \n", "t.jsonl: holds no request"),
+    "blank": ("t.jsonl", "\n \n", "t.jsonl: holds no"),
     "missing field": (
         "t.jsonl",
         row() + '\n{"timestamp": 1, "input_length": 5, "hash_ids": [1]}',
@@ -106,7 +106,7 @@ BROKEN: dict[str, tuple[str, str | bytes, str]] = {
     "negative answer": ("t.jsonl", row(output_length=-2), r"output_length: must not be negative"),
     "giant": ("t.jsonl", row(output_length=2**40), r"output_length: must fit in 31 bits"),
     "too few ids": ("t.jsonl", row(input_length=1500), r"hash_ids: must hold one id per 512 tokens.*3 for.*1500; got 2 ids"),
-    "ids as text": ("t.jsonl", row(hash_ids=["a", "b"]), r"hash_ids: must be a list of whole numbers"),
+    "ids as text": ("t.jsonl", row(hash_ids=["a", 20]), r"hash_ids: must be a list of whole numbers or of texts"),
     "ids as mapping": ("t.jsonl", row(hash_ids={"0": 1, "1": 2}), r"hash_ids: must be a list"),
     "ids too large": ("t.jsonl", row(hash_ids=[2**70, 1]), r"hash_ids: ids must fit in 64 bits"),
     "unequal prefixes": ("t.jsonl", f"{row()}\n\n{row(hash_ids=[30, 20])}", r":1: hash_ids: equal ids must stand for equal"),
@@ -123,7 +123,7 @@ BROKEN: dict[str, tuple[str, str | bytes, str]] = {
     "damaged zstd": ("t.jsonl.zst", zstandard.compress(MANY) + b"trailing", "the Zstandard file is damaged"),
     "not gzip": ("t.jsonl.gz", MANY, "is not a gzip file, although its name ends in .gz"),
     "not zstd": ("t.jsonl.zst", MANY, "is not a Zstandard file, although its name ends in .zst"),
-    "unknown format": ("t.csv", "time,tokens\n0,5\n", r"no reader recognises this trace. Readers: mooncake \(.jsonl"),
+    "unknown format": ("t.csv", "time,tokens\n0,5\n", r"no reader recognises this trace. Name one with.* lengths,"),
 }
 
 
@@ -151,3 +151,56 @@ def test_readers_are_found_by_name_content_or_suffix(tmp_path: Path) -> None:
     assert read_trace(path, reader="mooncake").n == 1
     with pytest.raises(InputError, match=r"got moncake. Did you mean mooncake\?"):
         read_trace(path, reader="moncake")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "gap_s"),
+    [
+        ("27", "1527", {}, 1.5),
+        ("2023-11-16 18:15:46.1", "2023-11-16T18:15:47.6000001Z", {}, 1.5000001),
+        (1_700_158_546_680_590_000, 1_700_158_548_180_590_001, {}, 1.500000001),
+        (1_700_158_546_680_590, 1_700_158_548_180_591, {}, 1.500001),
+        (1_700_158_546_680, 1_700_158_548_181, {}, 1.501),
+        (1_700_158_546, 1_700_158_548, {}, 2.0),
+        (0, 1_500_000_000, {"time_unit": "ns"}, 1.5),
+        (0.5, 2.0, {"time_unit": "s"}, 1.5),
+    ],
+)
+def test_times_in_other_units(tmp_path: Path, first: Any, second: Any, options: dict[str, str], gap_s: float) -> None:
+    path = written(tmp_path, "t.jsonl", f"{row(timestamp=first)}\n{row(timestamp=second)}")
+    assert read_trace(path, **options).arrival_s.tolist() == [0.0, gap_s]
+
+
+def test_ids_may_be_texts(tmp_path: Path) -> None:
+    path = written(tmp_path, "t.jsonl", f"{row(hash_ids=['f00', 'ba4'])}\n{row(hash_ids=['f00', 'c'])}")
+    assert read_trace(path).block_ids.tolist() == [0, 1, 0, 2]
+    written(tmp_path, "t.jsonl", f"{row(hash_ids=['f00', 'ba4'])}\n{row(hash_ids=['x', 'ba4'])}")
+    with pytest.raises(InputError, match="hash_ids: equal ids must stand for equal prefixes"):
+        read_trace(path)
+
+
+MIXED = {
+    "units": (("2023-11-16 18:15:46", "3"), {}, ":2: timestamp: must be dates or numbers throughout"),
+    "unsorted dates": (("2023-11-16 18:15:46", "2023-11-16 18:15:45"), {}, "before arrived at 2023-11-16 18:15:46; got 2023"),
+    "unsorted seconds": ((5, 3), {"time_unit": "s"}, ":2: timestamp: .*before arrived at 5 s; got 3"),
+    "unit of dates": (("2023-11-16 18:15:46", "2023-11-16 18:15:47"), {"time_unit": "s"}, "dates, which need no unit"),
+    "unknown unit": ((1, 2), {"time_unit": "min"}, "time_unit: must be one of s, ms, us, ns; got min"),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_times_that_do_not_fit_together(tmp_path: Path, case: str) -> None:
+    (first, second), options, message = MIXED[case]
+    path = written(tmp_path, "t.jsonl", f"{row(timestamp=first)}\n{row(timestamp=second)}")
+    with pytest.raises(InputError, match=message) as caught:
+        read_trace(path, **options)
+    assert caught.value.file == str(path)
+
+
+def test_ids_of_two_kinds_and_blocks_of_another_size(tmp_path: Path) -> None:
+    path = written(tmp_path, "t.jsonl", f"{row()}\n{row(hash_ids=['a', 'b'])}")
+    with pytest.raises(InputError, match=":2: hash_ids: ids must be whole numbers throughout or texts throughout"):
+        read_trace(path)
+    path = written(tmp_path, "t.jsonl", row(hash_ids=list(range(38))))
+    with pytest.raises(InputError, match="got 38 ids. Granule_tokens: 16 would fit this line"):
+        read_trace(path)
