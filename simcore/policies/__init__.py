@@ -7,9 +7,8 @@ and `i`, the slot of a resident object in that store (never 0):
     on_hit(st, s, i)          a request refers to a resident object; it may be pinned
     on_miss(st, s, obj)       object number `obj`, absent, is about to enter; comes before the room for it is made
     choose_victim(st, s)      slot of an unpinned object to evict, or 0 (REJECT): keep what is there, the newcomer stays out.
-                              Called only while the store holds an unpinned object. An HBM pool cannot refuse a newcomer: there
-                              REJECT is an error. The engine then calls on_evict for the slot. With object sizes it is called
-                              again until there is room; evictions made before a REJECT stand
+                              Called only while the store holds an unpinned object. The engine then calls on_evict for the slot.
+                              With object sizes it is called again until there is room; evictions made before a REJECT stand
     on_insert(st, s, i)       the object has entered, unpinned
     on_evict(st, s, i)        the object leaves (evicted, or moved to another store); it is not pinned
     on_pin(st, s, i)          the first pin: a running sequence needs it. Left out: on_evict, the object leaves the order
@@ -34,7 +33,12 @@ and data, all but NEEDS and FIELDS optional:
     WORDS(slots, n_objects) -> int            u4 numbers of its own, st.words[st.store[s].words + k]; start at 0
     REALS(slots, n_objects) -> int            f8 numbers of its own, st.reals[st.store[s].reals + k]; start at 0
     class Params(Spec)                        parameters (float, int, bool), each read as st.store[s].<name>
+    MAY_REFUSE = True                         choose_victim may return REJECT where objects have no sizes. An HBM pool must take what
+                                              running sequences compute, so it refuses the policy
     UNIT_SIZES_ONLY = True                    it has no meaning for objects of different sizes; refused with them
+    ONE_STORE_ONLY = True                     it has no meaning for a cache divided into sets; refused with them
+    learn(st) -> bool, LEARN_EVERY            a plain function, called between chunks of at most LEARN_EVERY accesses: it may look
+                                              at the state and write its own part, and says whether it trained
     INSERTION_ORDER_WITHOUT_HITS = True       without hits it evicts in order of insertion: where objects leave at their first
                                               hit, such policies are one and are searched once
 

@@ -9,5 +9,6 @@ A twin is a class `Twin(capacity, **params)` with
     evict(obj)                  it has left
     begin(slots)                optional, before all: the most objects that can be resident
 
-`event` is a dict of what the policy NEEDS (next_use, clock, depth, request, category, time_s) and of the current `obj` and `size`.
+`event` is a dict of what the policy NEEDS
+(next_use, clock, depth, request, category, time_s) and of the current `obj` and `size`.
 """
