@@ -33,7 +33,7 @@ def put_params(store: Any, module: ModuleType, given: Mapping[str, Any], path: s
     Raises:
         InputError: an unknown parameter, or a value out of range; paths begin with `path`.
     """
-    params = validate(params_model(module), dict(given), prefix=path)
+    params = validate(params_model(module), dict(given), prefix=path, context={"yaml": False})
     for name in type(params).model_fields:
         store[name] = getattr(params, name)
 

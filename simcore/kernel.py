@@ -169,22 +169,22 @@ def _pinned(st, i):  # type: ignore[no-untyped-def]
 
 def size_of(st: State, i: Slot) -> Int:
     """Units of capacity that the object in slot i takes: bytes where objects have sizes, otherwise 1."""
-    return st.node[i].size if "size" in st.node.dtype.names else 1
+    return st.node[i].units if "units" in st.node.dtype.names else 1
 
 
 @overload(size_of, inline="always")
 def _size_of(st, i):  # type: ignore[no-untyped-def]
-    return (lambda st, i: st.node[i].size) if _has(st, "node", "size") else (lambda st, i: 1)
+    return (lambda st, i: st.node[i].units) if _has(st, "node", "units") else (lambda st, i: 1)
 
 
 def incoming_size(st: State) -> Int:
     """Units of capacity that the object of the current access takes."""
-    return st.event[0].size if "size" in st.event.dtype.names else 1
+    return st.event[0].units if "units" in st.event.dtype.names else 1
 
 
 @overload(incoming_size, inline="always")
 def _incoming_size(st):  # type: ignore[no-untyped-def]
-    return (lambda st: st.event[0].size) if _has(st, "event", "size") else (lambda st: 1)
+    return (lambda st: st.event[0].units) if _has(st, "event", "units") else (lambda st: 1)
 
 
 @kernel

@@ -15,13 +15,19 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from simcore.errors import InputError, SimcoreError, did_you_mean
 
 
 @lru_cache
+def _installed() -> Any:
+    return entry_points()  # reads the metadata of every distribution: once for all families
+
+
+@lru_cache
 def _outside(family: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=family)}
+    return {point.name: point for point in _installed().select(group=family)}
 
 
 def names(family: str) -> list[str]:

@@ -16,6 +16,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +28,7 @@ from simcore.kernel import entry
 
 _SOURCE = "run.py"
 _MANIFEST = "manifest.json"
-_KEPT = 32  # folders of engines that edits of a source left behind
+_KEPT = 400  # folders, of engines in use and of those that edits of a source left behind
 
 Entry = Callable[[Any], int]
 
@@ -95,10 +97,26 @@ def _function(package: str, text: str, filename: str) -> Entry:
 
 
 def _for_signature(run: Any, signature: Any) -> Entry:
+    _load_numba()
     run.compile((signature,))
     run.disable_compile()  # an argument of another type would be a mistake of ours, not a reason to compile again
     compiled: Entry = run
     return compiled
+
+
+def _load_numba() -> None:
+    """Load Numba's own functions without scipy.linalg, which it imports only to see that there is a BLAS: 0.15 s of every
+    process. Code that uses the BLAS, none of ours, imports it when it is compiled."""
+    blas = "scipy.linalg.cython_blas"
+    if "numba.np.arraymath" in sys.modules or "scipy.linalg" in sys.modules:
+        return
+    sys.modules[blas] = None  # type: ignore[assignment]
+    try:
+        arraymath: Any = import_module("numba.np.arraymath")
+    finally:
+        del sys.modules[blas]
+    if hasattr(arraymath, "_HAVE_BLAS"):
+        arraymath._HAVE_BLAS = find_spec("scipy") is not None
 
 
 @contextmanager

@@ -34,6 +34,7 @@ def run(st):
 '''
 
 Run = Callable[[Any], int]
+_FROZEN = (bool, int, float, str, tuple, np.generic, np.dtype)
 
 
 def generated_engine(
@@ -84,9 +85,9 @@ def _digest(
     kernels: Path, entry: str, modules: Mapping[str, str], sources: Iterable[ModuleType], example: Iterable[Any]
 ) -> str:
     """Hash of everything the machine code depends on: sources, types, versions, processor, Numba's settings."""
-    files = {Path(str(simcore.kernel.__file__)), *kernels.glob("*.py")}
+    files = dict.fromkeys([Path(str(simcore.kernel.__file__)), *kernels.glob("*.py")], "")
     for module in sources:
-        files |= _jitted_sources(module)
+        files |= jitted_sources(module)
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k != "NUMBA_CACHE_DIR")
     processor = (llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     types = [(str(array.dtype.descr), array.ndim, array.flags.writeable) for array in example]
@@ -95,20 +96,24 @@ def _digest(
     about = (versions, processor, settings, options, entry, sorted(modules.items()), types)
     digest = hashlib.sha256(repr(about).encode())
     for path in sorted(files):
-        digest.update(path.read_bytes())
+        digest.update(path.read_bytes() + files[path].encode())
     return digest.hexdigest()[:20]
 
 
-def _jitted_sources(module: ModuleType) -> set[Path]:
-    """Files of a module and of all jitted functions that it reaches."""
-    found = {Path(str(module.__file__))}
-    names: list[dict[str, Any]] = [vars(module)]
-    while names:
-        for value in names.pop().values():
-            if not hasattr(value, "py_func"):
-                continue
-            path = Path(value.py_func.__code__.co_filename)
-            if path not in found:
-                found.add(path)
-                names.append(value.py_func.__globals__)
+def jitted_sources(module: ModuleType) -> dict[Path, str]:
+    """Files of a module and of all jitted functions that it reaches, by name or through a module, and the numbers and texts
+    that these may have frozen into their code, wherever they were imported from."""
+    found: dict[Path, str] = {}
+    todo = [vars(module)]
+    while todo:
+        names = todo.pop()
+        path = Path(str(names.get("__file__")))
+        if path in found or not path.is_file():
+            continue
+        found[path] = repr(sorted((k, repr(v)) for k, v in names.items() if isinstance(v, _FROZEN) and k[:2] != "__"))
+        for value in names.values():
+            if hasattr(value, "py_func"):
+                todo.append(value.py_func.__globals__)
+            elif isinstance(value, ModuleType) and any(hasattr(member, "py_func") for member in vars(value).values()):
+                todo.append(vars(value))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -17,7 +18,7 @@ POLICIES = "simcore.policies"
 FILTERS = "simcore.admission"
 VERBS = ("init", "on_hit", "on_miss", "choose_victim", "on_insert", "on_evict")
 FILTER_VERBS = ("init", "on_access", "admit", "prefer")
-OF_OBJECT = ("size", "next_use", "depth", "category")  # columns that stay with an object; others belong to the moment
+OF_OBJECT = ("units", "next_use", "depth", "category")  # columns that stay with an object; others belong to the moment
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,17 @@ class Variant:
     @property
     def counted(self) -> bool:
         """Whether what enters and leaves is counted; in the plain loop it follows from hits, refusals and what is resident."""
-        return self.sized or self.chain or self.below or self.feeds
+        return self.chain or self.below or self.feeds
+
+    @property
+    def checked(self) -> bool:
+        """Whether victims are looked at before they are believed: those of a policy outside the package."""
+        return not self.policy.__name__.startswith(f"{POLICIES}.")
+
+    @property
+    def loop(self) -> str:
+        """The kernel module with the loop."""
+        return "below" if self.below else "chains" if self.chain else "plain"
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -58,12 +69,12 @@ class Variant:
     @property
     def sent(self) -> tuple[str, ...]:
         """Columns of every event for the tier below."""
-        return columns_of({*self.passed, *(("size",) if self.sized else ())}) if self.feeds else ()
+        return columns_of({*self.passed, *(("units",) if self.sized else ())}) if self.feeds else ()
 
     @property
     def carried(self) -> tuple[str, ...]:
         """Columns that a resident object keeps."""
-        kept = {*self.sent, *(("size",) if self.sized else ())}
+        kept = {*self.sent, *(("units",) if self.sized else ())}
         return tuple(name for name in columns_of(kept) if name in OF_OBJECT)
 
     @property
@@ -91,13 +102,16 @@ def filter_module(name: str | Path) -> ModuleType:
 
 
 def _module(family: str, name: str | Path, required: tuple[str, ...]) -> ModuleType:
-    module = from_file(family, name, required) if isinstance(name, Path) else find(family, name, required)
+    module = from_file(family, name, required) if isinstance(name, Path) else _found(family, name, required)
     unknown = sorted(module.NEEDS - set(COLUMNS))
     if unknown:
         raise InputError(
             f"needs {', '.join(unknown)}, which no replay can tell it", value=str(name), hint=f"known: {', '.join(COLUMNS)}"
         )
     return module
+
+
+_found = lru_cache(find)  # a folder is looked through once, not for every replay
 
 
 _loaded: dict[tuple[object, ...], Run] = {}
@@ -111,13 +125,17 @@ def engine(variant: Variant, example: State) -> Run:
         texts = {"verbs": verbs_source(variant), "columns": columns_source(variant)}
         title = f"Replay engine for the eviction policy {variant.policy.__name__.rsplit('.', 1)[-1]}"
         kernels = Path(__file__).parent / "kernels"
-        _loaded[key] = generated_engine("replay", kernels, example, title=title, modules=texts, sources=(*modules, state))
+        sources = (*modules, state)
+        _loaded[key] = generated_engine(
+            "replay", kernels, example, title=title, module=variant.loop, modules=texts, sources=sources
+        )
     return _loaded[key]
 
 
 def verbs_source(variant: Variant) -> str:
     """The text of the `verbs` module."""
-    flags = {"CHAIN": "chain", "BELOW": "below", "FEEDS": "feeds", "SETS": "sets", "TRACKED": "tracked", "COUNTED": "counted"}
+    flags = {"CHAIN": "chain", "FEEDS": "feeds", "SETS": "sets", "TRACKED": "tracked"}
+    flags |= {"COUNTED": "counted", "CHECKED": "checked"}
     lines = [
         '"""The verbs of a policy and a filter, and what is compiled in."""',
         "",
@@ -145,7 +163,7 @@ def columns_source(variant: Variant) -> str:
     bodies = {
         "observe(st: State, k: Int)": [f"st.event[0].{name} = st.{name}[k]" for name in variant.observed],
         "carry(st: State, i: Slot)": [f"st.node[i].{name} = st.event[0].{name}" for name in carried],
-        "carry_again(st: State, i: Slot)": [f"st.node[i].{name} = st.event[0].{name}" for name in carried if name != "size"],
+        "carry_again(st: State, i: Slot)": [f"st.node[i].{name} = st.event[0].{name}" for name in carried if name != "units"],
         "send(st: State, obj: Int, kind: int, place: Int)": [
             *(*sends, "st.out_ids[o] = obj", "st.out_place[o] = place"),
             *from_event.values(),

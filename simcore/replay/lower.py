@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,52 +31,70 @@ from simcore.replay.state import (
 )
 from simcore.traces.accesses import Accesses, next_use
 
+_OF_TRACE = {"units": "sizes"}  # columns that `Accesses` has under another name
+
 
 def variants(tiers: Sequence[Tier], accesses: Accesses, *, tracked: bool) -> list[Variant]:
-    """What to compile for each tier."""
+    """What to compile for each tier.
+
+    Raises:
+        InputError: there is no such policy or filter, or it cannot be used on this trace; `path` says which.
+    """
     result: list[Variant] = []
     for number, tier in enumerate(tiers):
-        result.append(
-            Variant(
-                policy=policy_module(tier.policy),
-                admission=filter_module(tier.admission),
-                sized=accesses.sizes is not None,
-                chain=accesses.chain,
-                below=number > 0,
-                feeds=number < len(tiers) - 1,
-                sets=tier.ways > 0 and tier.ways < tier.capacity,
-                tracked=tracked,
-            )
+        with _about(f"tiers.{number}.policy"):
+            policy = policy_module(tier.policy)
+        with _about(f"tiers.{number}.admission"):
+            admission = filter_module(tier.admission)
+        variant = Variant(
+            policy=policy,
+            admission=admission,
+            sized=accesses.sizes is not None,
+            chain=accesses.chain,
+            below=number > 0,
+            feeds=number < len(tiers) - 1,
+            sets=tier.ways > 0 and tier.ways < tier.capacity,
+            tracked=tracked,
         )
+        for field, module in (("policy", policy), ("admission", admission)):
+            with _about(f"tiers.{number}.{field}"):
+                _refuse(module, str(getattr(tier, field)), variant, accesses)
+        result.append(variant)
     needed: set[str] = set()
     for number in range(len(result) - 1, -1, -1):
         result[number] = replace(result[number], passed=columns_of(needed))
         needed |= {*result[number].needed}
-    for tier, variant in zip(tiers, result, strict=True):
-        _refuse_sizes(tier, variant)
     return result
 
 
-def _refuse_sizes(tier: Tier, variant: Variant) -> None:
-    for module in (variant.policy, variant.admission):
-        if variant.sized and getattr(module, "UNIT_SIZES_ONLY", False):
-            rule = "has no meaning for objects of different sizes"
-            raise InputError(rule, path="policy", value=str(tier.policy), hint="replay without sizes, or choose another policy")
+@contextmanager
+def _about(path: str) -> Iterator[None]:
+    """What is wrong inside is wrong at `path`."""
+    try:
+        yield
+    except InputError as error:
+        raise error.within(prefix=path) from None
+
+
+def _refuse(module: ModuleType, name: str, variant: Variant, accesses: Accesses) -> None:
+    hint = "choose another one"
+    for column in ("units", "category", "time_s"):
+        if column in module.NEEDS and getattr(accesses, _OF_TRACE.get(column, column)) is None:
+            raise InputError(f"needs the {column} of each access, which this trace does not have", value=name, hint=hint)
+    if variant.sized and getattr(module, "UNIT_SIZES_ONLY", False):
+        hint = "replay without sizes, or choose another one"
+        raise InputError("has no meaning for objects of different sizes", value=name, hint=hint)
+    if variant.sets and getattr(module, "ONE_STORE_ONLY", False):
+        hint = "replay with ways: 0, or choose another one"
+        raise InputError("has no meaning for a cache divided into sets", value=name, hint=hint)
 
 
 def columns(accesses: Accesses, names: Iterable[str], *, tail_first: bool) -> dict[str, NDArray[Any]]:
-    """What the policies need to know of each access, in the order of the trace. Times count touches, in the order of touching.
-
-    Raises:
-        InputError: the trace does not have it.
-    """
+    """What the policies need to know of each access, in the order of the trace. Times count touches, in their own order."""
     start = accesses.request_start
     made: dict[str, NDArray[Any]] = {}
     for name in names:
-        if name == "size":
-            assert accesses.sizes is not None
-            made[name] = accesses.sizes
-        elif name in ("next_use", "clock"):
+        if name in ("next_use", "clock"):
             order = touch_order(accesses, tail_first)
             times = np.arange(len(accesses)) if name == "clock" else next_use(accesses.ids[order])
             made[name] = np.empty(len(accesses), np.int64)
@@ -84,9 +104,8 @@ def columns(accesses: Accesses, names: Iterable[str], *, tail_first: bool) -> di
         elif name == "request":
             made[name] = np.arange(len(accesses)) if start is None else np.repeat(np.arange(len(start) - 1), np.diff(start))
         else:
-            column = getattr(accesses, name)
-            if column is None:
-                raise InputError(f"the policy needs the {name} of each access, which this trace does not have", path="policy")
+            column = getattr(accesses, _OF_TRACE.get(name, name))
+            assert column is not None, name  # `variants` has refused who needs it
             made[name] = column
     return made
 
@@ -122,8 +141,8 @@ def new_state(tier: Tier, variant: Variant, accesses: Accesses, *, number: int, 
     if "filter_words" in store.dtype.names:
         store["filter_words"] = store["words"] + words[0]
     store["random"] = np.random.SeedSequence([seed, number]).generate_state(sets, np.uint64)
-    put_params(store, variant.policy, tier.params, "params")
-    put_params(store, variant.admission, tier.admission_params, "admission_params")
+    put_params(store, variant.policy, tier.params, f"tiers.{number}.params")
+    put_params(store, variant.admission, tier.admission_params, f"tiers.{number}.admission_params")
     run = np.zeros(1, RUN).view(np.recarray)
     placements = {"exclusive": EXCLUSIVE, "inclusive": INCLUSIVE_BACK if tier.write == "back" else INCLUSIVE_THROUGH}
     run[0].top, run[0].tail_first = number + 1, tail_first

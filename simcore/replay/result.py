@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ class TierResult:
         evictions, evicted_bytes: objects that had to leave.
         promotions: objects that left because the tier above took them.
         refused: objects that wanted to enter and were refused by the filter, the policy, or for their size.
+        trainings, training_cpu_s: of a policy that learns: how often it was trained, and what that cost, which depends on the
+            machine and is no part of equality.
         resident: objects held at the end; `used` is what they take of the capacity.
     """
 
@@ -43,6 +45,8 @@ class TierResult:
     refused: int
     resident: int
     used: int
+    trainings: int = 0
+    training_cpu_s: float = field(default=0.0, compare=False)
 
     @property
     def hit_ratio(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,18 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.compiling.passes import run_pass, sealed
+from simcore.errors import InputError
 from simcore.replay import laws, lower
 from simcore.replay.engine import engine
 from simcore.replay.passes import runs
 from simcore.replay.prepared import Asked, Prepared
 from simcore.replay.result import Replay, TierResult, definition_of
 from simcore.replay.setup import Tier, validate
-from simcore.replay.spans import check_options, place, spans
+from simcore.replay.spans import CHUNK, check_options, place, spans
 from simcore.replay.state import COLUMNS, State
 from simcore.traces.accesses import Accesses
 
 Progress = Callable[[int, int], None]
-_COUNTERS = ("hits", "hit_bytes", "insertions", "inserted_bytes", "evictions", "evicted_bytes", "refused", "removed")
+_COUNTERS = (
+    *("hits", "hit_bytes", "insertions", "inserted_bytes", "evictions", "evicted_bytes"),
+    *("refused", "refused_bytes", "removed", "removed_bytes"),
+)
 
 
 def replay(
@@ -57,12 +62,12 @@ def replay(
     """
     validate(tiers, accesses.sizes is not None)
     check_options(accesses, order, warmup)
-    if prepared is None:
+    if prepared is None or prepared.accesses is not accesses:
         prepared = Prepared(accesses)
     cache = Hierarchy(prepared, tiers, tail_first=order == "tail_first", seed=seed, keep_found=keep_found)
     if preload:
         cache.preload()
-    for first, end in spans(accesses, warmup):
+    for first, end in spans(accesses, warmup, cache.step):
         if first == warmup:
             cache.forget_counts()
         cache.feed(first, end)
@@ -90,10 +95,22 @@ class Hierarchy:
         self._kept: list[NDArray[np.uint8]] | None = [] if keep_found else None
         self.forget_counts()
 
+    @property
+    def step(self) -> int:
+        """Accesses to feed at a time: as many as may pass before a policy wants to learn from them."""
+        return min(getattr(variant.policy, "LEARN_EVERY", CHUNK) for variant in self._variants)
+
+    def turn_to(self, prepared: Prepared) -> None:
+        """Go on with other accesses of the same kind, with objects below the same number."""
+        self._accesses = prepared.accesses
+        self._columns = prepared.columns(self._variants[0].observed, tail_first=self._tail_first)
+
     def forget_counts(self) -> None:
         """The warm-up is over."""
         self._found = np.zeros((3, len(self._tiers) + 1), np.int64)
-        self._resident = [int(st.store["count"].sum()) for st in self._states]
+        self._trainings = [0] * len(self._tiers)
+        self._training_s = [0.0] * len(self._tiers)
+        self._before = [laws.Held.of(st) for st in self._states]
         for st in self._states:
             for name in _COUNTERS:
                 st.run[name] = 0
@@ -141,6 +158,14 @@ class Hierarchy:
             self._count_runs(events["start"], found, a, b)
         if self._kept is not None:
             self._kept.append(found)
+        for number, variant in enumerate(self._variants):
+            self._learn(number, getattr(variant.policy, "learn", None))
+
+    def _learn(self, number: int, learn: Callable[[State], bool] | None) -> None:
+        if learn is not None:
+            started_s = time.thread_time()
+            self._trainings[number] += learn(self._states[number])
+            self._training_s[number] += time.thread_time() - started_s
 
     def _pass(self, number: int, events: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """One tier over its events; returns those for the tier below."""
@@ -153,6 +178,9 @@ class Hierarchy:
         given = {name: array if name == "found" else sealed(array) for name, array in events.items()}
         st = st._replace(**given, **{f"out_{name}": array for name, array in out.items()})
         self._loops[number](st)
+        if st.run[0].fault:
+            rule = "chose a victim that is no resident object"
+            raise InputError(rule, path=f"tiers.{number}.policy", value=policy_name(self._tiers[number].policy))
         done = int(st.run[0].out)
         below = {name: array[:done] for name, array in out.items()}
         return {**below, "found": events["found"], **({"start": events["start"]} if "start" in events else {})}
@@ -180,13 +208,13 @@ class Hierarchy:
             tiers.append(self._tier_result(number, tier, left, left_bytes, hits))
             left, left_bytes = left - hits[0], left_bytes - hits[2]
         held = sum((st.slot != 0).astype(np.int64) for st in self._states)
-        laws.check(self._states, tiers, asked.accesses)
+        laws.check(self._states, self._before, tiers, chained=chained)
         return Replay(
             definition=definition_of(accesses, self._tail_first),
             **asdict(asked),
             tiers=tuple(tiers),
             duplicates=int((held > 1).sum()),
-            found=None if self._kept is None else np.concatenate(self._kept)[-asked.accesses :],
+            found=None if self._kept is None else np.concatenate(self._kept)[len(accesses) - asked.accesses :],
         )
 
     def _tier_result(self, number: int, tier: Tier, asked: int, asked_bytes: int, hits: list[int]) -> TierResult:
@@ -194,8 +222,11 @@ class Hierarchy:
         run = st.run[0]
         resident = int(st.store["count"].sum())
         if not self._variants[number].counted:
-            run.insertions = run.inserted_bytes = asked - run.hits - run.refused
-            run.evictions = run.evicted_bytes = run.insertions + self._resident[number] - resident
+            before, units = self._before[number], int(st.store["used"].sum())
+            run.insertions = asked - run.hits - run.refused
+            run.inserted_bytes = (asked_bytes or asked) - run.hit_bytes - run.refused_bytes
+            run.evictions = run.insertions + before.objects - resident
+            run.evicted_bytes = run.inserted_bytes + before.units - units
         return TierResult(
             name=tier.name,
             policy=policy_name(tier.policy),
@@ -211,6 +242,8 @@ class Hierarchy:
             evicted_bytes=int(run.evicted_bytes),
             promotions=int(run.removed),
             refused=int(run.refused),
+            trainings=self._trainings[number],
+            training_cpu_s=self._training_s[number],
             resident=resident,
             used=int(st.store["used"].sum()),
         )

@@ -17,7 +17,7 @@ EXCLUSIVE, INCLUSIVE_THROUGH, INCLUSIVE_BACK = 0, 1, 2
 _I8, _U8, _U4, _F8 = np.int64, np.uint64, np.uint32, np.float64
 
 COLUMNS: dict[str, type[np.generic]] = {  # what may be known of an access, by name in a policy's NEEDS
-    "size": _I8,
+    "units": _I8,
     "next_use": _I8,
     "depth": np.int32,
     "category": np.int32,
@@ -26,8 +26,9 @@ COLUMNS: dict[str, type[np.generic]] = {  # what may be known of an access, by n
     "time_s": _F8,
 }
 RUN = np.dtype(
-    [(name, _I8) for name in ("opened", "top", "placement", "tail_first", "out", "hits", "hit_bytes", "refused", "removed")]
+    [(name, _I8) for name in ("opened", "top", "placement", "tail_first", "fault", "out", "hits", "hit_bytes")]
     + [(name, _I8) for name in ("insertions", "inserted_bytes", "evictions", "evicted_bytes")]
+    + [(name, _I8) for name in ("refused", "refused_bytes", "removed", "removed_bytes")]
 )
 _STORE: list[tuple[str, Any]] = [
     *((name, _U8) for name in ["objects", "words", "reals", "random"]),
@@ -54,7 +55,7 @@ class State(NamedTuple):
     place: Any  # u4 (events,): entry of `found` it answers, only below the top
     start: Any  # i8 (requests+1,), chains at the top
     found: Any  # u1 (accesses,): 0 not found, t+1 found in tier t
-    size: Any  # the columns, (events,) where known, otherwise empty
+    units: Any  # the columns, (events,) where known, otherwise empty
     next_use: Any
     depth: Any
     category: Any
@@ -64,7 +65,7 @@ class State(NamedTuple):
     out_ids: Any  # the same for the tier below
     out_kind: Any
     out_place: Any
-    out_size: Any
+    out_units: Any
     out_next_use: Any
     out_depth: Any
     out_category: Any

@@ -153,7 +153,8 @@ def validate(
         file: the file named in messages.
         prefix: dotted path of this spec in that file.
         lines: dotted path -> line, for messages.
-        context: extra validation context handed to the spec's validators (for example `base_dir`).
+        context: extra validation context handed to the spec's validators (for example `base_dir`); `{"yaml": False}` lets
+            quantities be plain numbers.
 
     Raises:
         InputError: the first mistake, with dotted path, rule, value and the nearest right key.
@@ -163,7 +164,7 @@ def validate(
         hint = f"write {prefix.rpartition('.')[2] or 'it'}: {{...}}"
         raise InputError("must be a mapping", file=file, path=prefix or None, value=data, hint=hint)
     try:
-        return cls.model_validate(expanded, context={**(context or {}), _FROM_YAML: True})
+        return cls.model_validate(expanded, context={_FROM_YAML: True, **(context or {})})
     except ValidationError as error:
         raise _first_mistake(error, cls, file, prefix, lines or {}) from None
     except InputError as error:

@@ -8,11 +8,16 @@ from simcore.kernel import LIST_HEADS, Bool, Int, Slot, incoming_size, inlined, 
 from simcore.replay.state import PUT, State
 
 from .columns import carry, send_carried
-from .verbs import COUNTED, FEEDS, admission_init, choose_victim, init, on_evict, on_insert, prefer
+from .verbs import CHECKED, COUNTED, FEEDS, admission_init, choose_victim, init, on_evict, on_insert, prefer
 
 
 @kernel
 def open_stores(st: State) -> None:
+    """Begin a chunk; the first one finds the stores new."""
+    st.run[0].out = 0
+    if st.run[0].opened:
+        return
+    st.run[0].opened = 1
     for s in range(len(st.store)):
         st.store[s].fresh = st.store[s].heads + np.uint32(LIST_HEADS)
         init(st, s)
@@ -27,8 +32,6 @@ def insert(st: State, s: Int, obj: Int) -> Bool:
         return False
     size = incoming_size(st)
     st.node[i].obj = obj
-    st.node[i].prev = i
-    st.node[i].next = i
     carry(st, i)
     st.slot[obj] = i
     st.store[s].used += size
@@ -54,17 +57,28 @@ def _room(st: State, s: Int, obj: Int) -> Slot:
             return np.uint32(0)
         if slot != np.uint32(0):
             _give_back(st, s, slot)
+        if CHECKED and not _resident(st, victim):
+            st.run[0].fault = 1
+            return np.uint32(0)
         evict(st, s, victim)
         slot = victim
     if slot != np.uint32(0):
-        return slot
+        return slot  # its policy took it out of its list
     slot = st.store[s].free
     if slot != np.uint32(0):
         st.store[s].free = st.node[slot].next
-        return slot
-    slot = st.store[s].fresh
-    st.store[s].fresh = slot + np.uint32(1)
+    else:
+        slot = st.store[s].fresh
+        st.store[s].fresh = slot + np.uint32(1)
+    st.node[slot].prev = slot
+    st.node[slot].next = slot
     return slot
+
+
+@kernel
+def _resident(st: State, i: Slot) -> Bool:
+    """Whether slot i holds an object, asked of policies from outside the package."""
+    return i < len(st.node) and st.node[i].obj < len(st.slot) and st.slot[st.node[i].obj] == i
 
 
 @inlined
@@ -82,6 +96,7 @@ def evict(st: State, s: Int, i: Slot) -> None:
 def take(st: State, s: Int, i: Slot) -> None:
     """The object in slot i moves to a tier above."""
     st.run[0].removed += 1
+    st.run[0].removed_bytes += size_of(st, i)
     _leave(st, s, i)
     _give_back(st, s, i)
 

@@ -152,8 +152,23 @@ def test_an_edited_policy_is_another_engine(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_hash_covers_functions_a_policy_imports() -> None:
-    files = {path.name for path in generated._jitted_sources(policy_module("sieve"))}
+    files = {path.name for path in generated.jitted_sources(policy_module("sieve"))}
     assert files == {"sieve.py", "kernel.py"}
+
+
+def test_the_hash_covers_modules_and_numbers_a_policy_imports(tmp_path: Path) -> None:
+    """A function called through its module, and a number that was imported and is frozen into the code."""
+    assert {path.name for path in generated.jitted_sources(policy_module("gdsf"))} >= {"gdsf.py", "heap.py"}
+    digests = []
+    for limit in (3, 4):
+        path = tmp_path / f"mine_{limit}.py"
+        path.write_text("from simcore.policies.fifo import *\nfrom limits import LIMIT\n", encoding="utf-8")
+        sys.modules["limits"] = ModuleType("limits")
+        sys.modules["limits"].LIMIT = limit  # type: ignore[attr-defined]
+        digests.append(next(iter(generated.jitted_sources(from_file("simcore.policies", path)).values())))
+        del sys.modules["limits"]
+    assert digests[0] != digests[1]
+
 
 
 def _python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
