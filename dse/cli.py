@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +39,10 @@ def _version(wanted: bool) -> None:
 
         Output.current().text(own_version())
         raise typer.Exit
+
+
+traces = typer.Typer(help="Look at a recorded trace before it is simulated.", rich_markup_mode=None)
+app.add_typer(traces, name="trace")
 
 
 @app.callback()
@@ -133,6 +138,89 @@ def report(study: StudyName, json: Json = False, quiet: Quiet = False, verbose: 
 
 
 @app.command()
+def mrc(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A recorded trace of any format simcore reads.")],
+    policy: Annotated[
+        list[str],
+        typer.Option(metavar="A,B", help="Eviction policies, or the .py file of one, which is run; default: lru,belady."),
+    ] = [],  # noqa: B006
+    capacity: Annotated[
+        list[str],
+        typer.Option(metavar="C,C", help="Objects or blocks, or sizes (64GiB); default: from small to all, log-spaced."),
+    ] = [],  # noqa: B006
+    block_size: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens of a block, of traces of prompts; default: as recorded.")
+    ] = None,
+    count: Annotated[str, typer.Option(metavar="blocks|tokens", help="What hits of prompts are counted in.")] = "blocks",
+    order: Annotated[
+        str | None,
+        typer.Option(metavar="tail-first|chain", help="Order in which a request's blocks are touched; default: tail-first."),
+    ] = None,
+    warmup: Annotated[str, typer.Option(metavar="50%|N", help="Requests at the start that are not counted.")] = "0",
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A model preset or config.json: capacities in bytes of its KV cache.")
+    ] = None,
+    kv_format: Annotated[str | None, typer.Option(metavar="NAME", help="Format of that KV cache; default: bf16.")] = None,
+    tiers: Annotated[
+        list[str], typer.Option(metavar="C,C", help="An exclusive chain of LRU tiers, top to bottom; repeatable.")
+    ] = [],  # noqa: B006
+    splits: Annotated[bool, typer.Option("--splits", help="Every pair of the capacities as two exclusive LRU tiers.")] = False,
+    sample: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Replay a share of the objects (10%) and estimate the error.")
+    ] = None,
+    admission: Annotated[str, typer.Option(metavar="NAME", help="Admission filter, or the .py file of one.")] = "none",
+    param: Annotated[
+        list[str], typer.Option(metavar="POLICY.KEY=VALUE", help="Parameter of a policy or filter; repeatable.")
+    ] = [],  # noqa: B006
+    ways: Annotated[int, typer.Option(min=0, metavar="N", help="Objects in a set; 0: fully associative.")] = 0,
+    reader: Annotated[str | None, typer.Option(metavar="NAME", help="Format of the trace; default: by its content.")] = None,
+    option: Annotated[
+        list[str], typer.Option(metavar="KEY=VALUE", help="Option of that format; repeatable.")
+    ] = [],  # noqa: B006
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of random policies and of the sample.")] = 0,
+    threads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Replays at a time; default: all cores.")] = None,
+    output: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Also write FILE.png, .html or .json; repeatable.")
+    ] = [],  # noqa: B006
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Hit ratio against capacity of a trace, for any policies; and what each tier of a chain answers."""
+    from dse.commands.mrc import Request, run
+
+    arguments = {name: value for name, value in locals().items() if name in Request.__dataclass_fields__}
+    return run(Request(**arguments), Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@traces.callback()
+def _traces() -> None:
+    """Look at a recorded trace before it is simulated."""
+
+
+@traces.command("describe")
+def describe_trace(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A recorded trace of any format, compressed or not.")],
+    reader: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Format of the trace; default: by its content, then by its name.")
+    ] = None,
+    option: Annotated[
+        list[str], typer.Option(metavar="KEY=VALUE", help="Option of that format; repeatable.")
+    ] = [],  # noqa: B006
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Put a trace in numbers: format, arrivals, lengths, sizes, reuse, popularity, reuse distances.
+
+    What a format does not tell is left out, and the reason given. The fields of the JSON object: docs/traces.md.
+    """
+    from dse.commands.trace import describe
+
+    return describe(trace, reader, tuple(option), Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
 def presets(
     kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="models, gpus, tiers, workloads ...")] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One preset.")] = None,
@@ -167,6 +255,7 @@ def main(argv: list[str] | None = None) -> int:
 
     0 done, 1 failure inside, 2 the user's input is wrong, 3 nothing feasible, 130 interrupted with everything stored.
     """
+    gc.set_threshold(50_000, 20, 20)  # imports leave a million objects behind that are no garbage: 0.2 s of searching them
     arguments = (sys.argv[1:] if argv is None else argv) or ["--help"]
     with Output.opened(json="--json" in arguments) as output:
         try:

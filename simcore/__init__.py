@@ -5,46 +5,98 @@
     >>> simcore.metric_values(simcore.simulate(scenario))            # doctest: +SKIP
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from simcore.errors import InputError, SimcoreError
-from simcore.metrics import METRICS, Metric, find_metric, mean_values, metric_values
-from simcore.outcome import Outcome
-from simcore.presets import list_presets, load_preset
-from simcore.scenario import (
-    build_scenario,
-    canonical,
-    check_workload,
-    describe,
-    expand_scenario,
-    explain,
-    load_scenario,
-    measure,
-    prepare,
-    simulate,
-    static_metrics,
-    trust,
-)
-from simcore.specs.base import yaml_dict
+
+if TYPE_CHECKING:
+    from simcore.metrics import METRICS, Metric, find_metric, mean_values, metric_values
+    from simcore.outcome import Outcome
+    from simcore.presets import list_presets, load_preset
+    from simcore.quantization.by_name import named_kv_bytes_per_token
+    from simcore.replay.curve import Curve, default_capacities, miss_ratio_curve
+    from simcore.replay.describe import describe_trace
+    from simcore.replay.distances import lru_curve
+    from simcore.replay.offline import sees_the_future
+    from simcore.replay.splits import LruCurve
+    from simcore.scenario import (
+        build_scenario,
+        canonical,
+        check_workload,
+        describe,
+        expand_scenario,
+        explain,
+        load_scenario,
+        measure,
+        prepare,
+        simulate,
+        static_metrics,
+        trust,
+    )
+    from simcore.specs.base import yaml_dict
+    from simcore.traces.accesses import Accesses
+    from simcore.traces.load import read_accesses
+
+_LATER = {
+    "metrics": "METRICS Metric find_metric mean_values metric_values",
+    "outcome": "Outcome",
+    "presets": "list_presets load_preset",
+    "quantization.by_name": "named_kv_bytes_per_token",
+    "replay.curve": "Curve default_capacities miss_ratio_curve",
+    "replay.describe": "describe_trace",
+    "replay.distances": "lru_curve",
+    "replay.offline": "sees_the_future",
+    "replay.splits": "LruCurve",
+    "scenario": (
+        "build_scenario canonical check_workload describe expand_scenario explain load_scenario measure prepare simulate "
+        "static_metrics trust"
+    ),
+    "specs.base": "yaml_dict",
+    "traces.accesses": "Accesses",
+    "traces.load": "read_accesses",
+}
+"""What is imported when it is first used: a replay has no use for scenarios, nor a list of presets for the compiler."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names.split():
+            found = globals()[name] = getattr(import_module(f"simcore.{module}"), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "METRICS",
+    "Accesses",
+    "Curve",
     "InputError",
+    "LruCurve",
     "Metric",
     "Outcome",
     "SimcoreError",
     "build_scenario",
     "canonical",
     "check_workload",
+    "default_capacities",
     "describe",
+    "describe_trace",
     "expand_scenario",
     "explain",
     "find_metric",
     "list_presets",
     "load_preset",
     "load_scenario",
+    "lru_curve",
     "mean_values",
     "measure",
     "metric_values",
+    "miss_ratio_curve",
+    "named_kv_bytes_per_token",
     "prepare",
+    "read_accesses",
+    "sees_the_future",
     "simulate",
     "static_metrics",
     "trust",

@@ -75,12 +75,12 @@ def render(name: str, study: Study, statements: Sequence[str], provenance: Mappi
         "trust": report_html.trusted(study, statements),
         "origin": report_html.facts(list(origin.items())),
         "yaml": escape(dump_yaml(space.resolved())),
-        "style": _asset("report.css"),
-        "plotly": _plotly(),
-        "script": _asset("report.js") + _asset("parallel.js"),
+        "style": asset("report.css"),
+        "plotly": plotly(),
+        "script": asset("report.js") + asset("parallel.js"),
         "data": script_json(report_data(study)),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("report.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("report.html"))
 
 
 def script_json(data: object) -> str:
@@ -90,10 +90,12 @@ def script_json(data: object) -> str:
 
 
 @lru_cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a packaged asset."""
     return (files("dse.analysis") / "assets" / name).read_text(encoding="utf-8")
 
 
 @lru_cache
-def _plotly() -> str:
+def plotly() -> str:
+    """plotly.js, fit to stand inside a script element."""
     return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dse.analysis.drivers import Sentence, drivers
+from dse.analysis.drivers import drivers
 from dse.analysis.front_table import (
     FULL_WIDTH,
     constant_phrases,
@@ -18,15 +18,12 @@ from dse.analysis.front_table import (
 )
 from dse.analysis.labels import metric_label
 from dse.analysis.trust import convergence
-from dse.analysis.values import duration, listing, plain_number, scale_for, wrapped
+from dse.analysis.values import duration, listing, margined, plain_number, scale_for, wrapped
 from dse.analysis.view import KNEE, Front
 
 if TYPE_CHECKING:
     from dse.space import Space
     from dse.trial import Trial
-
-MARGIN = 11
-"""Where the sentences beside a label begin."""
 
 
 @dataclass(frozen=True)
@@ -209,15 +206,3 @@ def _condition(front: Front, focus: Trial) -> str:
     limit = plain_number(toward(value / scale.divisor / step) * step)
     unit = "" if metric.unit in ("USD", "count") else f" {scale.label}"
     return f"{metric.name} {'<=' if metric.direction == 'min' else '>='} {limit}{unit}"
-
-
-def margined(sentences: Sequence[Sentence], width: int) -> list[str]:
-    """Sentences with their labels in the margin; a label too long for it runs into its sentence."""
-    lines: list[str] = []
-    for label, sentence in sentences:
-        head = f"  {label}"
-        if len(head) + 2 <= MARGIN:
-            lines += wrapped(f"{head:<{MARGIN}}{sentence}", width, " " * MARGIN)
-        else:
-            lines += wrapped(f"{head}: {sentence}", width, " " * MARGIN)
-    return lines

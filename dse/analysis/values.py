@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from simcore.units import GIB, KIB, MIB, TIB
 
 UNKNOWN = "?"
+MARGIN = 11
+"""Where the sentences beside a label begin."""
 _STEPS: dict[str, tuple[tuple[str, float, float], ...]] = {
     # unit: (label, divisor, used from this largest value on)
     "s": (("s", 1.0, 20.0), ("ms", 1e-3, 1e-2), ("us", 1e-6, 1e-5), ("ns", 1e-9, 0.0)),
@@ -93,3 +95,15 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(
         body, width, initial_indent=lead, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
+
+
+def margined(sentences: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Sentences with their labels in the margin; a label too long for it runs into its sentence."""
+    lines: list[str] = []
+    for label, sentence in sentences:
+        head = f"  {label}"
+        if len(head) + 2 <= MARGIN:
+            lines += wrapped(f"{head:<{MARGIN}}{sentence}", width, " " * MARGIN)
+        else:
+            lines += wrapped(f"{head}: {sentence}", width, " " * MARGIN)
+    return lines
