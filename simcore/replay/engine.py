@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -126,10 +127,33 @@ def engine(variant: Variant, example: State) -> Run:
         title = f"Replay engine for the eviction policy {variant.policy.__name__.rsplit('.', 1)[-1]}"
         kernels = Path(__file__).parent / "kernels"
         sources = (*modules, state)
-        _loaded[key] = generated_engine(
-            "replay", kernels, example, title=title, module=variant.loop, modules=texts, sources=sources
-        )
+        with _said_of(modules):
+            _loaded[key] = generated_engine(
+                "replay", kernels, example, title=title, module=variant.loop, modules=texts, sources=sources
+            )
     return _loaded[key]
+
+
+@contextmanager
+def _said_of(modules: Iterable[ModuleType]) -> Iterator[None]:
+    """What a file outside the package does wrong is said of that file; a mistake of the package stays one.
+
+    Raises:
+        InputError: the file cannot be compiled.
+    """
+    outside = [module for module in modules if not module.__name__.startswith(("simcore.policies.", "simcore.admission."))]
+    try:
+        yield
+    except Exception as error:
+        if not outside:
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in lines if not line.startswith("Failed in nopython mode")), type(error).__name__)
+        hint = "-v shows all that Numba says"
+        if isinstance(error, KeyError):
+            reason = f"no record has the field {reason}"
+            hint = "fields are declared in FIELDS, STORE_FIELDS and OBJECT_FIELDS"
+        raise InputError(f"cannot be compiled: {reason}", file=str(outside[0].__file__), hint=hint) from error
 
 
 def verbs_source(variant: Variant) -> str:
