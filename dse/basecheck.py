@@ -66,13 +66,13 @@ def _mistake(space: Space, result: Result) -> InputError | None:
 def _placed(space: Space, mistake: Mapping[str, Any]) -> InputError:
     """The error where the user reads it: at the scenario set's value if that is the cause, else in the scenario."""
     value = MISSING if mistake["value"] is None else mistake["value"]
-    path, file = mistake["path"], mistake["file"]
+    path, file, line = mistake["path"], mistake["file"], mistake.get("line")
     if file is None:
         member = next((m for m in space.members if m.name == mistake["member"]), None)
         overrides = member.places.items() if member is not None else ()
         place = next((place for target, place in overrides if path and covers(target, path)), None)
         file, path = space.file, place or ".".join(part for part in ("scenario", path) if part)
-    return InputError(mistake["rule"], file=file, path=path, value=value, hint=mistake["hint"])
+    return InputError(mistake["rule"], file=file, path=path, value=value, hint=mistake["hint"], line=line)
 
 
 def _probes(space: Space) -> Sequence[Mapping[str, Any]]:

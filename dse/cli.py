@@ -30,6 +30,10 @@ Set = Annotated[
 StudyName = Annotated[
     str, typer.Argument(metavar="STUDY", help="A name under studies/, or the path of a study folder.")
 ]
+Reader = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Format of the trace; default: by its content, then by its name.")
+]
+ReaderOption = Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Option of that format; repeatable.")]
 _STORE = "Default: $MLFLOW_TRACKING_URI, else studies/mlflow.db."
 
 
@@ -153,8 +157,7 @@ def mrc(
     ] = None,
     count: Annotated[str, typer.Option(metavar="blocks|tokens", help="What hits of prompts are counted in.")] = "blocks",
     order: Annotated[
-        str | None,
-        typer.Option(metavar="tail-first|chain", help="Order in which a request's blocks are touched; default: tail-first."),
+        str | None, typer.Option(metavar="tail-first|chain", help="How a prompt's blocks are touched; default: tail-first.")
     ] = None,
     warmup: Annotated[str, typer.Option(metavar="50%|N", help="Requests at the start that are not counted.")] = "0",
     model: Annotated[
@@ -173,10 +176,8 @@ def mrc(
         list[str], typer.Option(metavar="POLICY.KEY=VALUE", help="Parameter of a policy or filter; repeatable.")
     ] = [],  # noqa: B006
     ways: Annotated[int, typer.Option(min=0, metavar="N", help="Objects in a set; 0: fully associative.")] = 0,
-    reader: Annotated[str | None, typer.Option(metavar="NAME", help="Format of the trace; default: by its content.")] = None,
-    option: Annotated[
-        list[str], typer.Option(metavar="KEY=VALUE", help="Option of that format; repeatable.")
-    ] = [],  # noqa: B006
+    reader: Reader = None,
+    option: ReaderOption = [],  # noqa: B006
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of random policies and of the sample.")] = 0,
     threads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Replays at a time; default: all cores.")] = None,
     output: Annotated[
@@ -201,12 +202,8 @@ def _traces() -> None:
 @traces.command("describe")
 def describe_trace(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A recorded trace of any format, compressed or not.")],
-    reader: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Format of the trace; default: by its content, then by its name.")
-    ] = None,
-    option: Annotated[
-        list[str], typer.Option(metavar="KEY=VALUE", help="Option of that format; repeatable.")
-    ] = [],  # noqa: B006
+    reader: Reader = None,
+    option: ReaderOption = [],  # noqa: B006
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -256,6 +253,9 @@ def main(argv: list[str] | None = None) -> int:
     0 done, 1 failure inside, 2 the user's input is wrong, 3 nothing feasible, 130 interrupted with everything stored.
     """
     gc.set_threshold(50_000, 20, 20)  # imports leave a million objects behind that are no garbage: 0.2 s of searching them
+    if sys.stdout is None:  # closed: files that are opened would take its place and be printed into
+        print("dse: standard output is closed", file=sys.stderr)
+        return 2
     arguments = (sys.argv[1:] if argv is None else argv) or ["--help"]
     with Output.opened(json="--json" in arguments) as output:
         try:

@@ -8,6 +8,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import simcore.edited  # noqa: F401  # before all else: it takes the time
 from simcore.errors import InputError, SimcoreError
 
 if TYPE_CHECKING:

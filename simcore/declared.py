@@ -5,16 +5,21 @@ The contract is the docstring of `simcore.policies`.
 
 from __future__ import annotations
 
+import operator
+import os
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from simcore.errors import InputError
+from simcore.plugins import broken
 from simcore.specs.base import Spec, validate
 
 Fields = list[tuple[str, Any]]
-_KINDS: dict[Any, type[np.generic]] = {float: np.float64, int: np.int64, bool: np.uint8}
+KINDS: dict[Any, type[np.generic]] = {float: np.float64, int: np.int64, bool: np.uint8}
 
 
 class NoParams(Spec):
@@ -35,7 +40,11 @@ def put_params(store: Any, module: ModuleType, given: Mapping[str, Any], path: s
     """
     params = validate(params_model(module), dict(given), prefix=path, context={"yaml": False})
     for name in type(params).model_fields:
-        store[name] = getattr(params, name)
+        value = getattr(params, name)
+        try:
+            store[name] = value
+        except (OverflowError, TypeError, ValueError):
+            raise InputError("must be a number of 64 bits", path=f"{path}.{name}", value=value) from None
 
 
 def store_fields(modules: Iterable[ModuleType]) -> Fields:
@@ -43,7 +52,7 @@ def store_fields(modules: Iterable[ModuleType]) -> Fields:
     fields: Fields = []
     for module in modules:
         fields += getattr(module, "STORE_FIELDS", ())
-        fields += [(name, _KINDS[field.annotation]) for name, field in params_model(module).model_fields.items()]
+        fields += [(name, KINDS[field.annotation]) for name, field in params_model(module).model_fields.items()]
     return fields
 
 
@@ -57,10 +66,39 @@ def object_fields(modules: Iterable[ModuleType]) -> Fields:
     return [field for module in modules for field in getattr(module, "OBJECT_FIELDS", ())]
 
 
+_BYTES = {"SPARE_NODES": 12, "WORDS": 4, "REALS": 8}  # at least, of each
+
+
 def asked(module: ModuleType, name: str, slots: int, n_objects: int) -> int:
-    """What it asks for by SPARE_NODES, WORDS or REALS, for a store of so many slots."""
+    """What it asks for by SPARE_NODES, WORDS or REALS, for a store of so many slots.
+
+    Raises:
+        InputError: a module outside the package asks for what is no number, or for more than the machine has.
+        SimcoreError: one of the package does.
+    """
     ask = getattr(module, name, None)
-    return 0 if ask is None else int(ask(slots, n_objects))
+    if ask is None:
+        return 0
+    try:
+        given = ask(slots, n_objects)
+    except Exception as error:
+        text = " ".join(f"{name} fails: {type(error).__name__}: {error}".split())
+        raise broken(module, text) from error
+    try:
+        count = operator.index(given)
+    except TypeError:
+        count = -1
+    if count < 0:
+        raise broken(module, f"{name} must return a whole number of at least 0", value=given)
+    if count * _BYTES[name] > _memory_bytes():
+        raise broken(module, f"{name} asks for more than the memory of this machine", value=given)
+    return count
+
+
+@cache
+def _memory_bytes() -> int:
+    known = hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if known else 1 << 40
 
 
 def record(base: Fields, more: Fields, *, shared: bool = False) -> np.dtype[Any]:

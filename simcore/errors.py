@@ -83,11 +83,12 @@ class InputError(SimcoreError, ValueError):
         )
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """The `--json` shape of an error."""
+        """The `--json` shape of an error; `line` is there only where one is known."""
         value = None if self.value is MISSING else self.value
         if not isinstance(value, (str, int, float, bool, type(None))):
             value = shown(value)
-        fields = {"file": self.file, "path": self.path, "rule": self.rule, "value": value, "hint": self.hint}
+        line = {} if self.line is None else {"line": self.line}
+        fields = {"file": self.file, **line, "path": self.path, "rule": self.rule, "value": value, "hint": self.hint}
         return {"error": fields}
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -18,6 +18,8 @@ from numba.core.options import DefaultOptions
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, models, overload, register_model
 
+from simcore.linking import PartCompiler
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Types as kernels read: compiled, they are what Numba infers; interpreted, NumPy scalars.
@@ -35,7 +37,7 @@ def _known(**options: bool) -> dict[str, Any]:
 # entries from Python, which only an engine's own entry needs. These options are private to Numba: where one does not exist,
 # kernels compile or run more slowly and are otherwise the same.
 OPTIONS: dict[str, Any] = {"nogil": True, **_known(_nrt=False)}
-_INNER = {**OPTIONS, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True)}
+_INNER = {**OPTIONS, **_known(no_cpython_wrapper=True, no_cfunc_wrapper=True), "pipeline_class": PartCompiler}
 
 
 def kernel(function: F) -> F:
@@ -141,6 +143,20 @@ def list_remove(st: State, i: Slot) -> None:
     st.node[after].prev = before
     st.node[i].prev = i
     st.node[i].next = i
+
+
+@kernel
+def list_move(st: State, i: Slot, before: Slot) -> None:
+    """Take node i out of its list and put it right before the member (or head) `before`, another node."""
+    last = st.node[i].prev
+    after = st.node[i].next
+    st.node[last].next = after
+    st.node[after].prev = last
+    last = st.node[before].prev
+    st.node[i].prev = last
+    st.node[i].next = before
+    st.node[last].next = i
+    st.node[before].prev = i
 
 
 @kernel

@@ -1,9 +1,10 @@
-"""A small forest that says whether an object is asked for again in time, and the labels that Belady's rule gives it.
+"""A small forest that foretells how long it takes until an object is asked for again, as far as that matters to a cache.
 
-Beckmann and Sanchez, and Song et al. ("Learning Relaxed Belady for Content Distribution Network Caching", NSDI 2020), learn from
-a window of the past whether the next use of an object lies inside Belady's boundary. The boundary is taken here from Little's
-law instead of a simulation: it is the time B for which a cache that keeps every object for its gap, if the gap is at most B,
-and not at all otherwise, would hold just its capacity.
+After Song et al., "Learning Relaxed Belady for Content Distribution Network Caching", NSDI 2020 (LRB): it does not matter which
+object leaves, if only its next use lies beyond Belady's boundary, so what is learnt is the logarithm of the wait until then,
+and all waits of twice the boundary or more are one. The boundary is taken here from Little's law instead of tuned: it is the
+gap B for which a cache that keeps every object for the gap to its next use, if that is shorter than B, and otherwise not at
+all, holds its capacity on average.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 TREES = 8
 DEPTH = 6  # of a tree: all its paths are that long, so a walk needs no test for leaves
-SPLITS = 2**DEPTH - 1
-TREE_NUMBERS = 2 * SPLITS + 2**DEPTH  # features, thresholds, values
+LEAVES = 1 << DEPTH
+SPLITS = LEAVES - 1
+TREE_NUMBERS = 2 * SPLITS + LEAVES  # features, thresholds, values
 FOREST_NUMBERS = TREES * TREE_NUMBERS
 _SAMPLES = 30_000
 _NEVER = 1 << 62
@@ -32,30 +34,35 @@ class Window(NamedTuple):
 
 
 def boundary(gap: NDArray[np.int64], size: NDArray[np.float64], span: float, capacity: float) -> float:
-    """The longest gap that is worth keeping: sum of gap * size over gaps up to it is capacity * span. At most half the window,
-    so that the outcome of the touches in the other half is known.
+    """The shortest gap that is not worth keeping: over the gaps below it, gap * size sums to at most capacity * span (Little's
+    law). At most a third of the window, so that for its first third all outcomes up to twice the boundary are known.
 
     Args:
-        gap: to the next use of each touch, in touches; at least 2^61 if none was seen.
-        size: of the objects, in units of the capacity.
+        gap: i8 (n,), to the next use of each touch, in touches; at least 2^61 if none was seen.
+        size: f8 (n,), of the objects, in units of the capacity.
         span: of the window, in touches.
     """
     order = np.argsort(gap, kind="stable")
     held = np.cumsum(np.minimum(gap[order], span) * size[order])
     kept = int(np.searchsorted(held, capacity * span, side="right"))
-    longest = gap[order][min(kept, len(gap) - 1)]
-    return float(min(longest, span / 3))
+    return float(min(gap[order[kept]], span / 3)) if kept < len(gap) else span / 3
 
 
 def train(window: Window, capacity: float, seed: int) -> NDArray[np.float64] | None:
-    """The numbers of a forest (see `flatten`) for the probability that an object is used again within Belady's boundary.
+    """The numbers of a forest (see `flatten`) for the wait until an object is used again: log2(1 + touches), at most that of
+    twice the boundary. A forest of extremely randomised trees (Geurts et al. 2006), the mean of whose trees is the forecast.
 
     Each touch of the window gives an example: the object as it is at a random moment until its next use, weighted by how long
     that takes, as an object that waits longer is looked at more often. Its first feature is the age, log2(1 + touches since its
-    last use); the others are those of the touch. Examples whose outcome lies beyond the window are left out.
+    last use); the others are those of the touch. Moments too late in the window for the outcome to be known are left out.
+
+    Args:
+        window: at least one touch.
+        capacity: of the cache, in the units of the sizes.
+        seed: of the moments, the choice of examples and the trees; in [0, 2^31).
 
     Returns:
-        f8 (FOREST_NUMBERS,), or None if the window shows objects used again only, or none.
+        f8 (FOREST_NUMBERS,), or None if no outcome is known yet, or none is a use within twice the boundary.
     """
     from sklearn.ensemble import ExtraTreesRegressor
 
@@ -89,9 +96,10 @@ def _next_touch(objects: NDArray[np.int64], clock: NDArray[np.int64]) -> NDArray
 
 
 def flatten(tree: Any) -> NDArray[np.float64]:
-    """A fitted tree as a complete one: f8 (TREE_NUMBERS,), feature and threshold of split i, whose branches are 2i+1 (feature <=
-    threshold) and 2i+2, then the values of the leaves. A leaf further up is repeated below."""
-    feature, threshold, value = np.zeros(SPLITS), np.full(SPLITS, np.inf), np.zeros(2**DEPTH)
+    """A fitted tree as a complete one: f8 (TREE_NUMBERS,), features of the splits, their thresholds, then the values of the
+    leaves. From split i it goes on to place 2i+1 if the feature is <= the threshold, otherwise to 2i+2; places from SPLITS on
+    are leaves. A leaf further up is repeated below."""
+    feature, threshold, value = np.zeros(SPLITS), np.full(SPLITS, np.inf), np.zeros(LEAVES)
     todo = [(0, 0)]
     while todo:
         place, node = todo.pop()

@@ -21,7 +21,7 @@ class Line:
         hit_ratio: of the accesses.
         byte_hit_ratio: of the bytes; None without sizes.
         token_hit_ratio: of the tokens; None without chains.
-        error: half the width of the 95 % interval around hit_ratio; None when it is exact.
+        error, byte_error, token_error: half the width of the 95 % interval around each; None when it is exact.
     """
 
     policy: str
@@ -32,10 +32,12 @@ class Line:
     byte_hit_ratio: Sequence[float] | None = None
     token_hit_ratio: Sequence[float] | None = None
     error: Sequence[float] | None = None
+    byte_error: Sequence[float] | None = None
+    token_error: Sequence[float] | None = None
 
     @property
     def title(self) -> str:
-        """The name, starred if nothing that can be built does as much."""
+        """The name, starred if it knows the future, so that nothing like it can be built."""
         return self.policy + ("*" if self.offline else "")
 
 
@@ -137,6 +139,10 @@ class Curves:
         assert found is not None
         return found
 
+    def error(self, line: Line) -> Sequence[float] | None:
+        """Half the width of the 95 % interval around `ratio`; None when it is exact."""
+        return line.token_error if self.count == "tokens" else line.error
+
     def line(self, policy: str) -> Line | None:
         """The line of a policy, if it was asked for."""
         return next((line for line in self.lines if line.policy == policy), None)
@@ -188,7 +194,9 @@ class Curves:
             "capacity_bytes": self.capacity_bytes,
             "byte_hit_ratio": line.byte_hit_ratio,
             "token_hit_ratio": line.token_hit_ratio,
-            "error": line.error,
+            "error": self.error(line),
+            "byte_error": line.byte_error,
+            "token_error": line.token_error,
             "params": line.params or None,
         }
         return {

@@ -38,14 +38,16 @@ def page(curves: Curves) -> str:
 def _data(curves: Curves) -> dict[str, object]:
     """What the figure draws."""
     lines = curves.lines
-    measures = [{"label": measure(curves), "ceiling": curves.top, "lines": [list(curves.ratio(line)) for line in lines]}]
+    ratios, errors = [list(curves.ratio(line)) for line in lines], [curves.error(line) for line in lines]
+    measures = [{"label": measure(curves), "ceiling": curves.top, "lines": ratios, "errors": errors}]
     others = {"bytes": ("byte_hit_ratio", curves.ceiling.byte_hit_ratio)}
     if curves.unit == "blocks":
         named = ("tokens", "token_hit_ratio") if curves.count == "blocks" else ("blocks", "hit_ratio")
         others[f"prompt {named[0]}" if named[0] == "tokens" else "blocks"] = (named[1], getattr(curves.ceiling, named[1]))
     for label, (name, ceiling) in others.items():
         if ceiling is not None:
-            measures.append({"label": label, "ceiling": ceiling, "lines": [getattr(line, name) for line in lines]})
+            ratios, errors = ([getattr(line, of) for line in lines] for of in (name, name.replace("hit_ratio", "error")))
+            measures.append({"label": label, "ceiling": ceiling, "lines": ratios, "errors": errors})
     axes: list[dict[str, object]] = []
     if curves.unit != "bytes":
         axes.append({"unit": curves.unit, "label": f"capacity ({curves.unit})", "values": curves.capacity})
@@ -53,7 +55,7 @@ def _data(curves: Curves) -> dict[str, object]:
         scale = scale_for("bytes", curves.capacity_bytes)
         values = [c / scale.divisor for c in curves.capacity_bytes]
         axes.append({"unit": scale.label, "label": f"capacity ({scale.label})", "values": values})
-    shown = [{"name": line.policy, "offline": line.offline, "error": line.error} for line in lines]
+    shown = [{"name": line.policy, "offline": line.offline} for line in lines]
     return {"measures": measures, "axes": axes, "lines": shown}
 
 

@@ -113,21 +113,32 @@ def short_capacity(curves: Curves, capacity: int) -> str:
 
 
 def _enough(curves: Curves, online: Sequence[Line]) -> str:
-    """The least capacity listed that gets a policy near the ceiling."""
-    found = []
-    for line in online[:3]:
+    """The least capacity listed that gets each policy near the ceiling, policies with the same one together."""
+    least: dict[int | None, list[str]] = {}
+    for line in online:
         ratio = curves.ratio(line)
         at = next((c for c, r in zip(curves.capacity, ratio, strict=True) if r >= ENOUGH / 100 * curves.top), None)
-        if at is not None and curves.top > 0:
-            found.append(f"{line.policy} at {capacity_text(curves, at)}")
-    return f"{ENOUGH} % of the ceiling, of the capacities listed: {', '.join(found)}." if found else ""
+        least.setdefault(at, []).append(line.policy)
+    short = least.pop(None, [])
+    if not least or curves.top <= 0:
+        return ""
+    found = [f"{listing(least[at])} at {capacity_text(curves, at)}" for at in sorted(c for c in least if c is not None)]
+    rest = f"; nowhere: {listing(short)}" if short else ""
+    return f"{ENOUGH} % of the ceiling, of the capacities listed: {', '.join(found)}{rest}."
 
 
 def _error(curves: Curves) -> str:
-    widths = [f"{line.policy} {100 * max(line.error):.2f}" for line in curves.lines if line.error]
+    """How large the sample is, and how far its intervals reach."""
+
+    def widths(errors: Sequence[tuple[str, Sequence[float] | None]]) -> str:
+        return ", ".join(f"{policy} {100 * max(error):.2f}" for policy, error in errors if error)
+
+    reach = f"{widths([(line.policy, curves.error(line)) for line in curves.lines])} points"
+    if of_bytes := widths([(line.policy, line.byte_error) for line in curves.lines]):
+        reach += f", of bytes {of_bytes}"
     return (
         f"{100 * (curves.rate or 0):.3g} % of the {curves.unit if curves.unit != 'bytes' else 'objects'} "
-        f"(seed {curves.seed}); 95 % intervals reach +- {', '.join(widths)} points."
+        f"(seed {curves.seed}); 95 % intervals reach +- {reach}."
     )
 
 
@@ -135,7 +146,7 @@ def notes(curves: Curves) -> list[str]:
     """What marks in the table mean."""
     said = []
     if any(line.offline for line in curves.lines):
-        said.append(f"* bound: {bound(curves)}")
+        said.append(f"* {bound(curves)}")
     if curves.gap is not None:
         said.append("gap: belady less lru, in points")
     if curves.model is not None and curves.block_bytes is not None:
@@ -150,8 +161,15 @@ def notes(curves: Curves) -> list[str]:
 
 def bound(curves: Curves) -> str:
     """What a policy that knows the future is good for on this trace."""
-    if curves.unit == "bytes":
-        return "knows the future; with sizes a heuristic, so that more may be possible"
-    if curves.unit == "blocks":
-        return "knows the future; on prefix chains a heuristic, so that a little more may be possible"
-    return "knows the future; no policy hits more (belady: none that lets every newcomer enter)"
+    reasons = {
+        "with sizes": curves.unit == "bytes",
+        "on prefix chains": curves.unit == "blocks",
+        "behind a filter, which may refuse what it would keep,": curves.filtered is not None,
+    }
+    weak = [reason for reason, holds in reasons.items() if holds]
+    if weak:
+        more = "a little more" if weak == ["on prefix chains"] else "more"
+        said = f"knows the future; {' and '.join(weak)} a heuristic, so that {more} may be possible"
+    else:
+        said = "knows the future; no policy hits more (belady: none that lets every newcomer enter)"
+    return said + ("; from a sample, an estimate of that" if curves.rate is not None else "")

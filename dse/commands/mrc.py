@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from dse.analysis.mrc_data import LRU, Ceiling, Chain, Curves, Line
 from dse.analysis.mrc_text import curves_text
 from dse.analysis.mrc_words import definition
 from dse.commands import mrc_arguments as given
-from dse.commands.output import Output, plain
+from dse.commands.output import Output, ProgressLine, plain
 from simcore.errors import InputError
 from simcore.units import GIB, KIB, MIB, TIB
 
@@ -82,14 +81,15 @@ def run(request: Request, output: Output) -> int:
     count = given.one_of(request.count, given.COUNTS, "--count")
     if request.order is not None:
         given.one_of(request.order, given.ORDERS, "--order")
-    options = given.options(request.option)
     for name in ("block_size", "reader"):
-        if name in options:
+        if name in [text.partition("=")[0].strip().replace("-", "_") for text in request.option]:
             raise InputError(f"use --{name.replace('_', '-')}", path="--option", value=name)
     policies, admission = _members(request)
-    accesses = _read(request, options)
+    accesses = _read(request)
     if count == "tokens" and not _has_tokens(accesses):
         raise InputError("needs a trace of prompts: this one has no tokens", path="--count", value=count)
+    if request.order is not None and not accesses.chain:
+        raise InputError("needs a trace of prompts: this one has no chains", path="--order", value=request.order)
     block_bytes, model = _block_bytes(request, accesses)
     plan = _planned(request, accesses, policies, admission, block_bytes)
     curves = _curves(request, plan, output, block_bytes=block_bytes, model=model)
@@ -102,19 +102,21 @@ def run(request: Request, output: Output) -> int:
     return 0
 
 
-def _read(request: Request, options: dict[str, Any]) -> Accesses:
+def _read(request: Request) -> Accesses:
+    from simcore.traces.load import format_of
+    from simcore.traces.options import parse_options
+
     try:
+        options = parse_options(format_of(request.trace, request.reader), request.option)
         return simcore.read_accesses(request.trace, reader=request.reader, block_size=request.block_size, **options)
     except InputError as error:
-        if error.file is not None:
-            raise
-        told = "--block-size" if error.path == "block_size" else "--reader" if error.path is None else f"--option {error.path}"
-        raise InputError(error.rule, file=str(request.trace), path=told, value=error.value, hint=error.hint) from None
+        raise given.reading_mistake(error, request.trace, request.reader, request.option) from None
 
 
 def _members(request: Request) -> tuple[list[tuple[str | Path, dict[str, Any]]], tuple[str | Path, dict[str, Any]]]:
     """Policies and the filter, with their parameters."""
-    chosen = [given.member(given.POLICIES, name, "--policy") for name in given.parts(request.policy) or [LRU, "belady"]]
+    given.listed(request.policy, "--policy")
+    chosen = given.members(request.policy or [LRU, "belady"])
     admission = given.member(given.FILTERS, request.admission, "--admission")
     params = given.parameters(request.param, [*chosen, admission])
     return [(p, params[given.name_of(p)]) for p in chosen], (admission, params[given.name_of(admission)])
@@ -158,11 +160,15 @@ def _planned(
     def sizes(texts: Sequence[str], option: str) -> list[int]:
         return given.capacities(texts, option, sized=sized, block_bytes=block_bytes)
 
-    asked = given.parts(request.capacity)
-    capacity = sorted(set(sizes(asked, "--capacity"))) if asked else _round(accesses, request.ways)
+    asked = given.listed(request.capacity, "--capacity")
+    sample = None if request.sample is None else given.rate(request.sample)
+    capacity = sorted(set(sizes(asked, "--capacity"))) if asked else _round(accesses, request.ways, sample)
     common: dict[str, Any] = {"warmup": given.warmup(request.warmup, accesses.n_requests), "seed": request.seed}
-    common |= {"sample": None if request.sample is None else given.rate(request.sample), "threads": request.threads}
+    common |= {"sample": sample, "threads": request.threads}
     chains = [sizes(text.split(","), "--tiers") for text in request.tiers]
+    for text, chain in zip(request.tiers, chains, strict=True):
+        if sum(chain) >= given.LIMIT:
+            raise InputError("must sum to less than 2^62", path="--tiers", value=text)
     if (chains or request.splits) and (sized or request.sample is not None or request.ways or admission[0] != "none"):
         what = "sizes" if sized else "--sample, --ways or --admission"
         raise InputError(f"is exact for plain LRU and objects of one size, not with {what}", path=_split_option(request))
@@ -189,10 +195,14 @@ def _footprint(accesses: Accesses) -> int:
     return int(simcore.default_capacities(accesses, 2)[-1])
 
 
-def _round(accesses: Accesses, ways: int) -> list[int]:
+def _round(accesses: Accesses, ways: int, sample: float | None) -> list[int]:
     """Capacities by default: evenly spaced by their logarithm, two digits, up to all of the trace."""
     found = set()
-    for capacity in simcore.default_capacities(accesses, POINTS).tolist():
+    try:
+        capacities = simcore.default_capacities(accesses, POINTS, sample=sample).tolist()
+    except InputError as error:
+        raise _by_option(error) from None
+    for capacity in capacities:
         units = (TIB, GIB, MIB, KIB, 1) if accesses.sizes is not None else (1,)
         unit = next(u for u in units if capacity >= u)
         step = unit * 10 ** max(0, math.floor(math.log10(capacity / unit)) - 1)
@@ -203,7 +213,8 @@ def _round(accesses: Accesses, ways: int) -> list[int]:
 
 def _curves(request: Request, plan: _Plan, output: Output, *, block_bytes: float | None, model: str | None) -> Curves:
     accesses = plan.accesses
-    progress = _Progress(output)
+    first = "preparing (a policy is compiled at its first use)"
+    progress = ProgressLine(output, lambda done, of: f"replaying {done}/{of}", first)
     try:
         ceiling, lines = _replayed(plan, progress)
         distances = _distances(request, plan)
@@ -278,8 +289,13 @@ def _made(
     try:
         return simcore.miss_ratio_curve(plan.accesses, policies, capacity, order=order, progress=progress, **common)
     except InputError as error:
-        told = given.option_of(error.path or "")
-        raise InputError(error.rule, file=error.file, path=told, value=error.value, hint=error.hint) from None
+        raise _by_option(error) from None
+
+
+def _by_option(error: InputError) -> InputError:
+    """The same mistake, told by option."""
+    told = given.option_of(error.path or "")
+    return InputError(error.rule, file=error.file, path=told, value=error.value, hint=error.hint)
 
 
 def _line(curve: Curve, plan: _Plan, policy: str | Path, ceiling: Curve | None = None) -> Line:
@@ -303,6 +319,8 @@ def _line(curve: Curve, plan: _Plan, policy: str | Path, ceiling: Curve | None =
         byte_hit_ratio=of("byte_hit_ratio"),
         token_hit_ratio=of("token_hit_ratio"),
         error=of("error"),
+        byte_error=of("byte_error"),
+        token_error=of("token_error"),
     )
 
 
@@ -347,7 +365,7 @@ def _write(file: Path, curves: Curves, data: dict[str, Any]) -> None:
     elif kind == ".html":
         from dse.analysis.mrc_html import page
 
-        content = page(curves).encode()
+        content = page(curves).encode(errors="backslashreplace")
     else:
         from json import dumps
 
@@ -356,27 +374,3 @@ def _write(file: Path, curves: Curves, data: dict[str, Any]) -> None:
         file.write_bytes(content)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", path="--output", value=str(file)) from None
-
-
-class _Progress:
-    """A line on standard error while policies are replayed, on a terminal only."""
-
-    def __init__(self, output: Output) -> None:
-        self._live = sys.stderr.isatty() and not output.quiet
-        self._open = False
-        self._draw("preparing (a policy is compiled at its first use)")
-
-    def __call__(self, done: int, of: int) -> None:
-        self._draw(f"replaying {done}/{of}")
-
-    def _draw(self, text: str) -> None:
-        if self._live:
-            sys.stderr.write(f"\r{text}\x1b[K")
-            sys.stderr.flush()
-            self._open = True
-
-    def close(self) -> None:
-        """Take the line away."""
-        if self._open:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

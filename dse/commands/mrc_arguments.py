@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ from simcore.yamlio import loads_yaml
 
 ORDERS = {"tail-first": "tail_first", "chain": "chain"}
 COUNTS = ("blocks", "tokens")
+_SAME = ("ways", "warmup", "seed", "threads")  # called alike here and in the simulator
 SUFFIXES = (".png", ".html", ".json")
+LIMIT = 2**62
+"""Capacities, and sums of them in a chain, are counted in 64 bits."""
+
 POLICIES, FILTERS = "simcore.policies", "simcore.admission"
 
 
@@ -21,6 +26,34 @@ def parts(texts: Iterable[str]) -> list[str]:
     """Comma-separated lists as one list without blanks and repetitions."""
     found = [part.strip() for text in texts for part in text.split(",")]
     return list(dict.fromkeys(part for part in found if part))
+
+
+def listed(texts: Sequence[str], option: str) -> list[str]:
+    """As `parts`; an option that was given must say something.
+
+    Raises:
+        InputError: it does not.
+    """
+    for text in texts:
+        if not parts([text]):
+            raise InputError("names nothing", path=option, value=text, hint="leave it out for the default")
+    return parts(texts)
+
+
+def members(texts: Sequence[str]) -> list[str | Path]:
+    """Policies, each under a name of its own, which is what results and parameters call it.
+
+    Raises:
+        InputError: no such policy, or two of one name.
+    """
+    found: dict[str, str | Path] = {}
+    for text in [part.strip() for part in ",".join(texts).split(",") if part.strip()]:
+        policy = member(POLICIES, text, "--policy")
+        if name_of(policy) in found:
+            rule = f"is the second policy called {name_of(policy)}"
+            raise InputError(rule, path="--policy", value=text, hint="leave one out, or rename its file")
+        found[name_of(policy)] = policy
+    return list(found.values())
 
 
 def member(family: str, text: str, option: str) -> str | Path:
@@ -61,19 +94,21 @@ def name_of(member: str | Path) -> str:
     return member.stem if isinstance(member, Path) else member
 
 
-def options(assignments: Sequence[str]) -> dict[str, Any]:
-    """`key=value` texts of the reader's options; the value is YAML.
+def reading_mistake(error: InputError, trace: Path, reader: str | None, options: Iterable[str]) -> InputError:
+    """A mistake in what a trace's reader was asked for: with the file, and in words of the command line."""
+    from simcore.traces.load import format_of
+    from simcore.traces.options import parameters
 
-    Raises:
-        InputError: not of that form.
-    """
-    found: dict[str, Any] = {}
-    for text in assignments:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
-            raise InputError("must be key=value", path="--option", value=text)
-        found[key.strip().replace("-", "_")] = _value(value, f"--option {key}")
-    return found
+    hint = error.hint.replace("reader: NAME", "--reader NAME") if error.hint else error.hint
+    path = error.path
+    if error.file is None:
+        known = {text.partition("=")[0].strip().replace("-", "_") for text in options}
+        with suppress(InputError):
+            known |= set(parameters(format_of(trace, reader)))
+        flags = {None: "--reader", "option": "--option", "block_size": "--block-size"}
+        path = f"--option {path}" if path in known else flags.get(path, path)
+    file = error.file if error.file is not None else str(trace)
+    return InputError(error.rule, file=file, path=path, value=error.value, hint=hint, line=error.line)
 
 
 def _value(text: str, path: str) -> Any:
@@ -137,8 +172,10 @@ def _capacity(text: str, option: str, sized: bool, block_bytes: float | None) ->
         if number == 0:
             rule = f"must hold at least one block of {block_bytes:.0f} bytes"
             raise InputError(rule, path=option, value=text)
-    if number != int(number) or not 0 < number < 2**62:
+    if number != int(number) or number <= 0:
         raise InputError("must be a whole number above 0", path=option, value=text)
+    if number >= LIMIT:
+        raise InputError("must be below 2^62", path=option, value=text)
     return int(number)
 
 
@@ -160,7 +197,7 @@ def option_of(path: str) -> str | None:
         return f"--{field}" if field in ("admission", "ways") else f"--policy {policy}"
     if ".params" in path:
         return f"--param {path.replace('.params', '', 1)}"
-    return {"rate": "--sample", "ways": "--ways", "capacities": "--capacity"}.get(path, path or None)
+    return {"rate": "--sample", "capacities": "--capacity"}.get(path, f"--{path}" if path in _SAME else path or None)
 
 
 def outputs(files: Sequence[Path]) -> list[Path]:

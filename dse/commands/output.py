@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -20,6 +20,10 @@ from typer.exceptions import TyperException
 
 BOLD_GREEN, PLAIN = "\x1b[1;32m", "\x1b[0m"
 WIDEST = 160
+
+
+class OutputError(Exception):
+    """Standard output takes no more."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,8 @@ class Output:
         """Text on standard output; a reader that has left (`| head`) is no error."""
         try:
             print(text, flush=True)
-        except BrokenPipeError:
-            _discard()
+        except OSError as error:
+            _give_up(error)
 
     def object(self, data: Mapping[str, Any]) -> None:
         """One JSON object on the real standard output."""
@@ -87,8 +91,8 @@ class Output:
         try:
             while payload:
                 payload = payload[os.write(fd, payload) :]
-        except BrokenPipeError:
-            _discard()
+        except OSError as error:
+            _give_up(error)
 
     def warn(self, text: str) -> None:
         """Something the user must know, also with -q, on standard error."""
@@ -111,9 +115,42 @@ class Output:
         return wanted and not self.json and sys.stdout.isatty()
 
 
-def _discard() -> None:
-    """Send what is still buffered nowhere, so that the interpreter does not stumble over it at its end."""
+class ProgressLine:
+    """How far work is, in one line on standard error; on a terminal only, and not with `-q`.
+
+    Args:
+        say: the line, of (done, in all).
+        first: the line before anything is done.
+    """
+
+    def __init__(self, output: Output, say: Callable[[int, int], str], first: str = "") -> None:
+        self._say = say
+        self._live = not output.quiet and sys.stderr.isatty()
+        self._shown = ""
+        self._draw(first)
+
+    def __call__(self, done: int, of: int) -> None:
+        self._draw(self._say(done, of))
+
+    def _draw(self, text: str) -> None:
+        if self._live and text != self._shown:
+            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+            self._shown = text
+
+    def close(self) -> None:
+        """Take the line away."""
+        self._draw("")
+
+
+def _give_up(error: OSError) -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not stumble over it at its end.
+
+    Raises:
+        OutputError: it is more than a reader that has left.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if not isinstance(error, BrokenPipeError):
+        raise OutputError(f"standard output cannot be written: {error.strerror}") from None
 
 
 def highlighted(lines: Sequence[str], marked: Collection[int], colour: bool) -> list[str]:
@@ -148,16 +185,20 @@ def report_error(error: Exception, output: Output, *, traceback: bool = False) -
     else:
         if isinstance(error, TyperException):
             message, status = _usage(error), error.exit_code
-        elif isinstance(error, SimcoreError):
+        elif isinstance(error, (SimcoreError, OutputError)):
             message, status = str(error), 1
         else:
-            message, status = f"failed inside: {type(error).__name__}: {error}".rstrip(": "), 1
+            message, status = " ".join(f"failed inside: {type(error).__name__}: {error}".split()).rstrip(": "), 1
             hint = None if traceback else "run it again with -v for the traceback"
         fields = {"error": {"file": None, "path": None, "rule": message, "value": None, "hint": hint}}
-    if output.json:
-        output.object(fields)
-    else:
-        print(f"dse: {message}" + (f"; {hint}" if hint else ""), file=sys.stderr)
+    text = f"dse: {message}" + (f"; {hint}" if hint else "")
+    try:
+        if output.json and not isinstance(error, OutputError):
+            output.object(fields)
+        else:
+            print(text, file=sys.stderr)
+    except OutputError:
+        print(text, file=sys.stderr)
     return status
 
 

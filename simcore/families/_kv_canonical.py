@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from simcore.families._kv_scenario import POLICIES, Scenario
+from simcore.families._kv_scenario import Scenario
 from simcore.plugins import find
 from simcore.roofline.memory import pool, tier_block_bytes
+from simcore.serving.engine import FAMILY
 from simcore.specs.base import Spec
 from simcore.workloads.resolve import file_sha256, trace_path
 from simcore.workloads.spec import TraceWorkload
@@ -73,7 +74,7 @@ def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
 
 def _keeps_insertion_order(policy: str) -> bool:
     """Whether a policy is first-in-first-out where an object leaves at its first hit; then its name makes no difference."""
-    return bool(getattr(find(POLICIES, policy), "INSERTION_ORDER_WITHOUT_HITS", False))
+    return bool(getattr(find(FAMILY, policy), "INSERTION_ORDER_WITHOUT_HITS", False))
 
 
 def _workload(scenario: Scenario) -> dict[str, Any]:

@@ -9,18 +9,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, model_validator
 
 from simcore.errors import InputError
-from simcore.plugins import find
 from simcore.presets import Gpu, Model, Tier
 from simcore.quantization.kv_bytes import kv_footprint_per_gpu
 from simcore.quantization.weights import find_weight_format
 from simcore.roofline.constants import find_constants
+from simcore.serving.engine import policy_module
 from simcore.specs.base import Seconds, Spec, yaml_name
 from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
 from simcore.specs.tier import TierSpec
 from simcore.workloads.spec import WorkloadSpec
-
-POLICIES = "simcore.policies"
 
 
 class ReuseSpec(Spec):
@@ -126,7 +124,7 @@ def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:
         if not name.isidentifier():
             raise InputError("must be a plain name", path=f"tiers.{name}", value=name)
         try:
-            find(POLICIES, tier.policy)
+            policy_module(tier.policy, pool=name == "hbm")
         except InputError as error:
             raise error.within(prefix=f"tiers.{name}.policy") from None
         if name != "hbm":

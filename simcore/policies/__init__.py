@@ -22,9 +22,10 @@ and data, all but NEEDS and FIELDS optional:
 
     NEEDS = frozenset({"next_use"})           what it must know of an access, read as st.event[0].next_use; an engine without it
                                               refuses. Known: next_use (when the object is asked for next, in touches, 2^62 if
-                                              never), clock (touches so far), depth (place in the request), request (its
-                                              number), category (kind of request, or table), time_s. In on_hit, on_miss and
-                                              on_insert they are those of the object; in choose_victim those of the newcomer
+                                              never), clock (touches so far), units (its size; a trace without sizes is refused),
+                                              depth (place in the request), request (its number), category (kind of request, or
+                                              table), time_s. In on_hit, on_miss and on_insert they are those of the object; in
+                                              choose_victim those of the newcomer
     FIELDS = (("visited", np.uint8), ...)     per slot, st.node[i].visited; left over from its last object: on_insert sets them
     STORE_FIELDS = (("hand", np.uint32), ...) per store, st.store[s].hand; start at 0
     OBJECT_FIELDS = (("ghost", np.uint32),)   per object, present or absent, st.object[about(st, s, obj)].ghost; start at 0
@@ -33,12 +34,12 @@ and data, all but NEEDS and FIELDS optional:
     WORDS(slots, n_objects) -> int            u4 numbers of its own, st.words[st.store[s].words + k]; start at 0
     REALS(slots, n_objects) -> int            f8 numbers of its own, st.reals[st.store[s].reals + k]; start at 0
     class Params(Spec)                        parameters (float, int, bool), each read as st.store[s].<name>
-    MAY_REFUSE = True                         choose_victim may return REJECT where objects have no sizes. An HBM pool must take what
-                                              running sequences compute, so it refuses the policy
+    MAY_REFUSE = True                         choose_victim may return REJECT where objects have no sizes. An HBM pool must take
+                                              what running sequences compute, so it refuses the policy
     UNIT_SIZES_ONLY = True                    it has no meaning for objects of different sizes; refused with them
     ONE_STORE_ONLY = True                     it has no meaning for a cache divided into sets; refused with them
-    learn(st) -> bool, LEARN_EVERY            a plain function, called between chunks of at most LEARN_EVERY accesses: it may look
-                                              at the state and write its own part, and says whether it trained
+    learn(st) -> bool, LEARN_EVERY            a plain function, called between chunks of at most LEARN_EVERY accesses: it may
+                                              look at the state and write its own part, and says whether it trained
     INSERTION_ORDER_WITHOUT_HITS = True       without hits it evicts in order of insertion: where objects leave at their first
                                               hit, such policies are one and are searched once
 

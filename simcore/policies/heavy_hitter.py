@@ -147,7 +147,7 @@ def _grow_old(st: State, s: Int, i: Slot) -> None:
 
 @kernel
 def _compete(st: State, s: Int, i: Slot) -> None:
-    heap_push(st, s, i, st.node[i].weight, st.store[s].turn)
+    heap_push(st, s, i, st.node[i].weight, np.float64(st.store[s].turn))
     st.store[s].turn += 1
 
 

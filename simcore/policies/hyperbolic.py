@@ -73,7 +73,7 @@ def choose_victim(st: State, s: Int) -> Slot:
         seat = np.uint64(n) if every else np.uint64(random_below(st, s, seats))
         i = st.words[base + seat]
         i_uses, i_time = st.node[i].uses, references - st.node[i].entered
-        if i_uses * time < uses * i_time:
+        if best == np.uint32(0) or i_uses * time < uses * i_time:  # times are 0 if room is made where nothing is missed
             best, uses, time = i, i_uses, i_time
     return best
 

@@ -1,15 +1,21 @@
-"""Learned eviction: of a few candidates, evict the one least likely to be asked for again within Belady's boundary.
+"""Learned eviction: of a few candidates, evict the one that a model, trained on the recent past, expects to be used last.
 
-In the manner of LRB (Song et al., "Learning Relaxed Belady for Content Distribution Network Caching", NSDI 2020): features of an
-object, a model trained again and again on a sliding window of the same trace, candidates drawn at random, the eviction of one
-whose next use is predicted to lie beyond the boundary. Features: age (touches since the last use), the last gap between uses,
-the gap before it, how often it was used, its size, its depth in the request. Model: `simcore.learning`, a forest of extremely
-randomised trees by scikit-learn, trained after each WINDOW touches on the last WINDOW, walked inside the kernel.
+In the manner of LRB (Song et al., "Learning Relaxed Belady for Content Distribution Network Caching", NSDI 2020): features of
+an object, a model trained again and again on a sliding window of the same trace, candidates drawn at random, the eviction of
+the one whose next use is predicted furthest ahead, waits beyond twice Belady's boundary being all one. Features: age (touches
+since the last use), the last gap between uses, the gap before it, how often it was used, its size, its depth in the request.
+Model: `simcore.learning`, a forest of extremely randomised trees by scikit-learn, walked inside the kernel; it is trained as
+soon as a quarter of WINDOW touches is new, on the last WINDOW of them.
 
-Deviations from LRB: half of the candidates are the least recently used objects, the others random; the boundary comes from
-Little's law; two gaps and a count take the place of 32 gaps and ten decayed counters; trees are few and shallow. Until the
-first training the least recently used object is evicted. Of equal predictions the oldest object goes.
-Training costs time that a real cache would spend too: a replay reports it.
+Deviations from LRB: half of the candidates are the least recently used objects, the others random (one may be drawn twice); the
+boundary comes from Little's law; two gaps and a count take the place of 32 gaps and ten decayed counters; trees are few and
+shallow, and no gradient is boosted. What is remembered of an object is not forgotten outside the window. Until there is a
+first forest the least recently used object is evicted. Of equal predictions the object used longest ago goes.
+
+Pins: a pinned object is no candidate; released, it is the newest, with what is known of its uses.
+
+Training costs time that a real cache would spend too: a replay reports it. It takes place between chunks of a replay, whose
+ends are those of the warm-up and multiples of LEARN_EVERY accesses, in one thread, and draws nothing from the replay's seed.
 """
 
 from __future__ import annotations
@@ -46,6 +52,7 @@ ONE_STORE_ONLY = True  # a window for each of many sets would learn nothing
 WINDOW = 1 << 17  # touches
 LEARN_EVERY = 1 << 14
 COLUMNS = 7  # of the log: object, clock, size, and the features of the touch: gap, gap before, uses, depth
+UNKNOWN_GAP = 64.0  # of an object used too seldom, beyond every log2(1 + gap)
 FEATURES = 6  # age, gap, gap before, uses, size, depth; all but depth as log2(1 + x)
 
 
@@ -68,7 +75,7 @@ def REALS(slots: int, n_objects: int) -> int:
 
 
 def learn(st: Any) -> bool:
-    """Train on the last WINDOW touches, or all there are, if a quarter of a window is new; whether it did."""
+    """Train on the last WINDOW touches, or all there are, if a quarter of a window is new; whether that gave a forest."""
     store = st.store[0]
     if store.logged - store.learned_at < WINDOW // 4:
         return False
@@ -81,7 +88,7 @@ def learn(st: Any) -> bool:
     if forest is not None:
         st.reals[:FOREST_NUMBERS] = forest
         store.trained = 1
-    return True
+    return forest is not None
 
 
 @kernel
@@ -109,9 +116,9 @@ def _used(st: State, s: Int, obj: Int, size: Int) -> None:
     known = st.object[about(st, s, obj)]
     now = st.event[0].clock
     known.gap_before = known.gap
-    known.gap = np.log2(1.0 + (now - known.last_use)) if known.uses > 0 else 64.0
+    known.gap = np.log2(1.0 + (now - known.last_use)) if known.uses > 0 else UNKNOWN_GAP
     if known.uses == 0:
-        known.gap_before = 64.0
+        known.gap_before = UNKNOWN_GAP
     known.uses += 1.0
     known.last_use = now
     row = st.store[s].reals + np.uint64(FOREST_NUMBERS + FEATURES + (st.store[s].logged % WINDOW) * COLUMNS)
@@ -152,7 +159,7 @@ def choose_victim(st: State, s: Int) -> Slot:
 
 @kernel
 def _prediction(st: State, s: Int, i: Slot) -> float:
-    """The probability that the object in slot i is used again in time, summed over the trees."""
+    """The wait until the next use of the object in slot i, as log2(1 + touches), summed over the trees."""
     reals = st.store[s].reals
     x = reals + np.uint64(FOREST_NUMBERS)
     known = st.object[about(st, s, st.node[i].obj)]

@@ -7,7 +7,7 @@ the tail the first to go. Without pins it is textbook LRU.
 
 from __future__ import annotations
 
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_move, list_remove, pinned
 
 FIELDS = ()
 NEEDS: frozenset[str] = frozenset()
@@ -22,8 +22,7 @@ def init(st: State, s: Int) -> None:
 @kernel
 def on_hit(st: State, s: Int, i: Slot) -> None:
     if not pinned(st, i):
-        list_remove(st, i)
-        list_insert(st, i, list_head(st, s, 0))
+        list_move(st, i, list_head(st, s, 0))
 
 
 @kernel

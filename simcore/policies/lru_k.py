@@ -31,7 +31,6 @@ FIELDS = heap.FIELDS
 STORE_FIELDS = (*heap.STORE_FIELDS, ("now", np.int64), ("turns", np.float64))
 OBJECT_FIELDS = (*((f"use_{n}", np.int64) for n in range(1, 5)), ("last_use", np.int64))  # from the last back; 0 = unknown
 NEEDS: frozenset[str] = frozenset()
-INSERTION_ORDER_WITHOUT_HITS = True
 WORDS, REALS = heap.words, heap.reals
 
 RECENT = 0  # list, by last use, of those whose correlated period may not be over; the others are in the heap

@@ -42,7 +42,6 @@ STORE_FIELDS = (
     ("ghost_cap", np.int64),
 )
 NEEDS: frozenset[str] = frozenset()
-INSERTION_ORDER_WITHOUT_HITS = True
 
 SMALL = 0
 MAIN = 1

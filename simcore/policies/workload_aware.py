@@ -21,8 +21,8 @@ to the last use, so far, of the objects used more than once.
 Where the paper is silent: blocks of one category used by different requests at the same instant are in order of use; between
 heads of equal priority and offset the category seen first loses; a later block of a chain stays out if the least is an
 earlier block that the same request has just used. Categories are taken modulo 64; the paper has "tens": request type and
-turn. A trace without categories is refused, as the authors' engine stays with LRU then; with one category it is LRU. Sizes do
-not enter the priority.
+turn. KV blocks of a request trace have tenant and turn, up to the eighth (`simcore.traces.blocks`). A trace without categories
+is refused, as the authors' engine stays with LRU then; with one category it is LRU. Sizes do not enter the priority.
 
 Pins: a pinned block is in no queue; released, it is the newest in that of its category, with the time of its last use.
 """

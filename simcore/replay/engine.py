@@ -12,14 +12,14 @@ from types import ModuleType
 import simcore.replay.state as state
 from simcore.compiling.generated import Run, generated_engine
 from simcore.errors import InputError
-from simcore.plugins import find, from_file
-from simcore.replay.state import COLUMNS, State
+from simcore.plugins import find, from_file, outside
+from simcore.replay import contract
+from simcore.replay.state import COLUMNS, OF_OBJECT, State
 
 POLICIES = "simcore.policies"
 FILTERS = "simcore.admission"
 VERBS = ("init", "on_hit", "on_miss", "choose_victim", "on_insert", "on_evict")
 FILTER_VERBS = ("init", "on_access", "admit", "prefer")
-OF_OBJECT = ("units", "next_use", "depth", "category")  # columns that stay with an object; others belong to the moment
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Variant:
         below: not the top tier; it takes the events that the one above lets through.
         feeds: there is a tier below.
         sets: the store is divided into sets.
+        unfiltered: the filter is there and not asked.
         tracked: which accesses hit is recorded, not only how many.
         passed: columns that the tiers below need, in the order of `COLUMNS`.
     """
@@ -45,17 +46,19 @@ class Variant:
     feeds: bool = False
     sets: bool = False
     tracked: bool = False
+    unfiltered: bool = False
     passed: tuple[str, ...] = ()
 
     @property
     def counted(self) -> bool:
-        """Whether what enters and leaves is counted; in the plain loop it follows from hits, refusals and what is resident."""
-        return self.chain or self.below or self.feeds
+        """Whether what enters and leaves is counted. In the plain loop it follows from hits, refusals and what is resident,
+        which a policy outside the package may have changed."""
+        return self.chain or self.below or self.feeds or self.checked
 
     @property
     def checked(self) -> bool:
         """Whether victims are looked at before they are believed: those of a policy outside the package."""
-        return not self.policy.__name__.startswith(f"{POLICIES}.")
+        return outside(self.policy)
 
     @property
     def loop(self) -> str:
@@ -104,12 +107,13 @@ def filter_module(name: str | Path) -> ModuleType:
 
 def _module(family: str, name: str | Path, required: tuple[str, ...]) -> ModuleType:
     module = from_file(family, name, required) if isinstance(name, Path) else _found(family, name, required)
-    unknown = sorted(module.NEEDS - set(COLUMNS))
-    if unknown:
-        raise InputError(
-            f"needs {', '.join(unknown)}, which no replay can tell it", value=str(name), hint=f"known: {', '.join(COLUMNS)}"
-        )
+    _keeps_contract(module, tuple(verb for verb in required if verb.islower()), family == FILTERS)
     return module
+
+
+@lru_cache
+def _keeps_contract(module: ModuleType, verbs: tuple[str, ...], is_filter: bool) -> None:
+    contract.check(module, verbs, is_filter=is_filter)
 
 
 _found = lru_cache(find)  # a folder is looked through once, not for every replay
@@ -141,11 +145,11 @@ def _said_of(modules: Iterable[ModuleType]) -> Iterator[None]:
     Raises:
         InputError: the file cannot be compiled.
     """
-    outside = [module for module in modules if not module.__name__.startswith(("simcore.policies.", "simcore.admission."))]
+    theirs = [module for module in modules if outside(module)]
     try:
         yield
     except Exception as error:
-        if not outside:
+        if not theirs:
             raise
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = next((line for line in lines if not line.startswith("Failed in nopython mode")), type(error).__name__)
@@ -153,13 +157,13 @@ def _said_of(modules: Iterable[ModuleType]) -> Iterator[None]:
         if isinstance(error, KeyError):
             reason = f"no record has the field {reason}"
             hint = "fields are declared in FIELDS, STORE_FIELDS and OBJECT_FIELDS"
-        raise InputError(f"cannot be compiled: {reason}", file=str(outside[0].__file__), hint=hint) from error
+        raise InputError(f"cannot be compiled: {reason}", file=str(theirs[0].__file__), hint=hint) from error
 
 
 def verbs_source(variant: Variant) -> str:
     """The text of the `verbs` module."""
     flags = {"CHAIN": "chain", "FEEDS": "feeds", "SETS": "sets", "TRACKED": "tracked"}
-    flags |= {"COUNTED": "counted", "CHECKED": "checked"}
+    flags |= {"COUNTED": "counted", "CHECKED": "checked", "SIZED": "sized"}
     lines = [
         '"""The verbs of a policy and a filter, and what is compiled in."""',
         "",
@@ -168,11 +172,13 @@ def verbs_source(variant: Variant) -> str:
     ]
     lines += ["from simcore.kernel import inlined", ""]
     lines += [
-        f'policy = import_module("{variant.policy.__name__}")',
-        f'admission = import_module("{variant.admission.__name__}")',
+        f"policy = import_module({variant.policy.__name__!r})",
+        f"admission = import_module({variant.admission.__name__!r})",
     ]
     lines += [f"{verb} = inlined(policy.{verb})" for verb in VERBS]
-    lines += [f"{verb} = inlined(admission.{verb})" for verb in ("admit", "on_access", "prefer")]
+    asked = f"{FILTERS}.none" if variant.unfiltered else variant.admission.__name__
+    lines += [f"asked = import_module({asked!r})"]
+    lines += [f"{verb} = inlined(asked.{verb})" for verb in ("admit", "on_access", "prefer")]
     lines += ["admission_init = admission.init"]
     lines += [f"{name} = {getattr(variant, attribute)}" for name, attribute in flags.items()]
     return "\n".join([*lines, ""])

@@ -50,6 +50,7 @@ def _check_residents(st: State, tier: TierResult) -> None:
     objects = np.flatnonzero(st.slot)
     slots = st.slot[objects]
     taken = int(st.node["units"][slots].sum()) if "units" in st.node.dtype.names else len(objects)
+    _require(tier, int(st.store["cap"].sum()) == tier.capacity, "the capacity is what it was")
     _require(tier, bool((st.store["used"] <= st.store["cap"]).all() and (st.store["count"] >= 0).all()), "used <= capacity")
     _require(tier, bool((st.node["obj"][slots] == objects).all()), "each resident object is in its own slot")
     _require(tier, len(objects) == tier.resident, "objects resident = objects counted")

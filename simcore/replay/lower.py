@@ -15,6 +15,7 @@ from simcore.compiling.passes import sealed
 from simcore.declared import asked, put_params
 from simcore.errors import InputError
 from simcore.kernel import LIST_HEADS
+from simcore.replay import contract
 from simcore.replay.engine import Variant, columns_of, filter_module, policy_module
 from simcore.replay.setup import Tier
 from simcore.replay.state import (
@@ -32,6 +33,7 @@ from simcore.replay.state import (
 from simcore.traces.accesses import Accesses, next_use
 
 _OF_TRACE = {"units": "sizes"}  # columns that `Accesses` has under another name
+_IN_WORDS = {"units": "size"}
 
 
 def variants(tiers: Sequence[Tier], accesses: Accesses, *, tracked: bool) -> list[Variant]:
@@ -59,6 +61,8 @@ def variants(tiers: Sequence[Tier], accesses: Accesses, *, tracked: bool) -> lis
         for field, module in (("policy", policy), ("admission", admission)):
             with _about(f"tiers.{number}.{field}"):
                 _refuse(module, str(getattr(tier, field)), variant, accesses)
+        with _about(f"tiers.{number}.admission"):
+            contract.check_together(policy, admission)
         result.append(variant)
     needed: set[str] = set()
     for number in range(len(result) - 1, -1, -1):
@@ -80,7 +84,8 @@ def _refuse(module: ModuleType, name: str, variant: Variant, accesses: Accesses)
     hint = "choose another one"
     for column in ("units", "category", "time_s"):
         if column in module.NEEDS and getattr(accesses, _OF_TRACE.get(column, column)) is None:
-            raise InputError(f"needs the {column} of each access, which this trace does not have", value=name, hint=hint)
+            rule = f"needs the {_IN_WORDS.get(column, column)} of each access, which this trace does not have"
+            raise InputError(rule, value=name, hint=hint)
     if variant.sized and getattr(module, "UNIT_SIZES_ONLY", False):
         hint = "replay without sizes, or choose another one"
         raise InputError("has no meaning for objects of different sizes", value=name, hint=hint)

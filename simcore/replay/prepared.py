@@ -60,7 +60,7 @@ def _asked(accesses: Accesses, warmup: int) -> Asked:
         requests=accesses.n_requests - warmup,
         accesses=len(accesses.ids[after]),
         asked_bytes=0 if accesses.sizes is None else int(accesses.sizes[after].sum()),
-        tokens=0 if accesses.tokens is None else int(accesses.tokens[after].sum(dtype=np.int64)),
+        tokens=int(accesses.tokens[after].sum(dtype=np.int64)) if accesses.chain and accesses.tokens is not None else 0,
         distinct=int((counts > 0).sum()),
         one_hit=int((counts == 1).sum()),
     )

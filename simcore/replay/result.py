@@ -22,7 +22,7 @@ class TierResult:
         insertions, inserted_bytes: objects that entered: at the top on a miss; below when evicted above (demotions), or as
             copies of an inclusive tier. Without sizes, bytes count objects.
         evictions, evicted_bytes: objects that had to leave.
-        promotions: objects that left because the tier above took them.
+        promotions: objects that left because they were asked for from above (exclusive tiers).
         refused: objects that wanted to enter and were refused by the filter, the policy, or for their size.
         trainings, training_cpu_s: of a policy that learns: how often it was trained, and what that cost, which depends on the
             machine and is no part of equality.

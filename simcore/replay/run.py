@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from simcore.compiling.passes import run_pass, sealed
 from simcore.errors import InputError
 from simcore.replay import laws, lower
+from simcore.replay.contract import blamed
 from simcore.replay.engine import engine
 from simcore.replay.passes import runs
 from simcore.replay.prepared import Asked, Prepared
@@ -121,7 +124,7 @@ class Hierarchy:
         frequency = np.bincount(accesses.ids, minlength=accesses.n_objects)
         first = np.empty(accesses.n_objects, np.int64)
         first[accesses.ids[::-1]] = np.arange(len(accesses) - 1, -1, -1)
-        ranked = np.argsort(-frequency, kind="stable")
+        ranked = np.argsort(-frequency, kind="stable")[: np.count_nonzero(frequency)]
         takes = np.ones(len(ranked), np.int64) if accesses.sizes is None else accesses.sizes[first[ranked]]
         done = 0
         for number, tier in enumerate(self._tiers):
@@ -131,10 +134,16 @@ class Hierarchy:
             self._fill(number, first[chosen])
 
     def _fill(self, number: int, at: NDArray[np.int64]) -> None:
-        """Access the objects of accesses `at` in one tier alone."""
-        variant = replace(self._variants[number], chain=False, below=False)
+        """Put the objects of accesses `at` into one tier alone, past its filter, at time 0: all their uses are still to come."""
+        variant = replace(self._variants[number], chain=False, below=False, unfiltered=True)
         st = self._states[number]
-        events = {"ids": self._accesses.ids[at], **{name: column[at] for name, column in self._columns.items()}}
+        told = {name: column[at] for name, column in self._columns.items()}
+        if "next_use" in told:
+            told["next_use"] = lower.columns(self._accesses, ["clock"], tail_first=self._tail_first)["clock"][at]
+        told |= {name: np.zeros_like(told[name]) for name in ("clock", "request") if name in told}
+        if "time_s" in told:
+            told["time_s"] = np.full(len(at), self._columns["time_s"][0])
+        events = {"ids": self._accesses.ids[at], **told}
         most = 3 * len(at) if variant.feeds else 0
         out = {name: np.empty(most, getattr(st, name).dtype) for name in State._fields if name.startswith("out_")}
         given = {name: sealed(array) for name, array in events.items()}
@@ -164,8 +173,13 @@ class Hierarchy:
     def _learn(self, number: int, learn: Callable[[State], bool] | None) -> None:
         if learn is not None:
             started_s = time.thread_time()
-            self._trainings[number] += learn(self._states[number])
+            with self._blaming(number, "learn fails"):
+                self._trainings[number] += bool(learn(self._states[number]))
             self._training_s[number] += time.thread_time() - started_s
+
+    def _blaming(self, number: int, what: str) -> AbstractContextManager[None]:
+        variant = self._variants[number]
+        return blamed((variant.policy, variant.admission), what)
 
     def _pass(self, number: int, events: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """One tier over its events; returns those for the tier below."""
@@ -177,10 +191,11 @@ class Hierarchy:
             out |= {name: np.empty(most, COLUMNS[name]) for name in variant.sent}
         given = {name: array if name == "found" else sealed(array) for name, array in events.items()}
         st = st._replace(**given, **{f"out_{name}": array for name, array in out.items()})
-        self._loops[number](st)
+        with self._blaming(number, "fails in a replay"):
+            self._loops[number](st)
         if st.run[0].fault:
-            rule = "chose a victim that is no resident object"
-            raise InputError(rule, path=f"tiers.{number}.policy", value=policy_name(self._tiers[number].policy))
+            file = str(variant.policy.__file__)
+            raise InputError("chose a victim that is no resident object", file=file, path=f"tiers.{number}.policy")
         done = int(st.run[0].out)
         below = {name: array[:done] for name, array in out.items()}
         return {**below, "found": events["found"], **({"start": events["start"]} if "start" in events else {})}
@@ -196,6 +211,7 @@ class Hierarchy:
 
         Raises:
             InternalError: they contradict each other.
+            InputError: the same, where a policy or filter is outside the package.
         """
         accesses, chained = self._accesses, self._accesses.chain
         tiers: list[TierResult] = []
@@ -208,7 +224,8 @@ class Hierarchy:
             tiers.append(self._tier_result(number, tier, left, left_bytes, hits))
             left, left_bytes = left - hits[0], left_bytes - hits[2]
         held = sum((st.slot != 0).astype(np.int64) for st in self._states)
-        laws.check(self._states, self._before, tiers, chained=chained)
+        with blamed(self._modules(), "breaks a law of the engine"):
+            laws.check(self._states, self._before, tiers, chained=chained)
         return Replay(
             definition=definition_of(accesses, self._tail_first),
             **asdict(asked),
@@ -216,6 +233,9 @@ class Hierarchy:
             duplicates=int((held > 1).sum()),
             found=None if self._kept is None else np.concatenate(self._kept)[len(accesses) - asked.accesses :],
         )
+
+    def _modules(self) -> Iterator[ModuleType]:
+        return (module for variant in self._variants for module in (variant.policy, variant.admission))
 
     def _tier_result(self, number: int, tier: Tier, asked: int, asked_bytes: int, hits: list[int]) -> TierResult:
         st = self._states[number]

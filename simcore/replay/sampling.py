@@ -17,7 +17,8 @@ The error is estimated from the sample itself: its objects fall by other bits of
 rate R / GROUPS, each with a curve of its own. The spread of these estimates the error of their mean and so of the whole, here
 given as half the width of the 95 % interval (Student's t). Over 100 seeds each on three public traces (Mooncake conversation,
 Scarab recommendations, a DLRM table) at rates of 0.1 and 0.3, it held the true LRU ratio in 92 to 99 % of cases: hot objects
-make the distribution skewed. It does not see what is the same in all groups: that capacities are whole numbers, and that a
+make the distribution skewed. Around ratios of tokens and bytes, each estimated alike, it did in 97 % of 40 seeds on the Mooncake
+trace and on one with lognormal sizes. It does not see what is the same in all groups: that capacities are whole numbers, and that a
 policy may not scale.
 """
 
@@ -34,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from simcore.compiling.passes import run_pass, sealed
 from simcore.errors import InputError
 from simcore.replay.passes import sample as kernel
-from simcore.replay.spans import place
+from simcore.replay.spans import check_seed, place
 from simcore.traces.accesses import DTYPES, Accesses
 
 LEAST_OBJECTS = 5_000  # of a sample; with fewer the error is larger than what policies differ by
@@ -101,14 +102,24 @@ def scaled_capacity(capacity: int, rate: float) -> int:
     return round(capacity * _exact(rate))
 
 
+def least_capacity(largest: int, rate: float) -> int:
+    """The smallest capacity in bytes of which the share of each group holds an object of `largest` bytes.
+
+    Raises:
+        InputError: the rate is not in (0, 1).
+    """
+    check_rate(rate)
+    return math.ceil(largest * GROUPS / _exact(rate))
+
+
 def sample(accesses: Accesses, rate: float, *, seed: int = 0, warmup: int = 0, groups: bool = False) -> Sample:
     """A sample, and with `groups` its parts.
 
     Raises:
-        InputError: the rate is not in (0, 1), or the sample would have fewer than LEAST_OBJECTS objects.
+        InputError: the rate is not in (0, 1), the seed is negative, or the sample would have fewer than LEAST_OBJECTS objects.
     """
-    if not 0 < rate < 1:
-        raise InputError("must be between 0 and 1", path="rate", value=rate)
+    check_seed(seed)
+    check_rate(rate)
     rate = _exact(rate)
     noise = _hash(accesses.n_objects, seed)
     kept = (noise >> np.uint64(32)) < np.uint64(rate * _RATES)
@@ -122,7 +133,7 @@ def sample(accesses: Accesses, rate: float, *, seed: int = 0, warmup: int = 0, g
     asked: dict[str, Any] = {
         "asked": len(accesses.ids[after]),
         "asked_bytes": 0 if accesses.sizes is None else int(accesses.sizes[after].sum()),
-        "tokens": 0 if accesses.tokens is None else int(accesses.tokens[after].sum(dtype=np.int64)),
+        "tokens": int(accesses.tokens[after].sum(dtype=np.int64)) if accesses.chain and accesses.tokens is not None else 0,
     }
     whole, begin = _taken(accesses, kept, warmup, f"sample of {rate:.3g}, seed {seed}")
     parts: list[Sample] = []
@@ -135,8 +146,13 @@ def sample(accesses: Accesses, rate: float, *, seed: int = 0, warmup: int = 0, g
 
 
 def _exact(rate: float) -> float:
-    """The nearest rate that a threshold of 32 bits gives."""
-    return round(rate * _RATES) / _RATES
+    """The nearest rate between 0 and 1 that a threshold of 32 bits gives."""
+    return min(max(1, round(rate * _RATES)), _RATES - 1) / _RATES
+
+
+def check_rate(rate: float) -> None:
+    if not 0 < rate < 1:
+        raise InputError("must be between 0 and 1", path="rate", value=rate)
 
 
 def _hash(n_objects: int, seed: int) -> NDArray[np.uint64]:

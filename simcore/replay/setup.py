@@ -27,8 +27,8 @@ class Tier:
         admission_params: its parameters.
         placement: of a lower tier. "exclusive": it takes what is evicted above and gives an object up when it is found here.
             "inclusive": it keeps its copy. Evicting a copy here does not touch the tiers above.
-        write: of an inclusive tier. "through": it gets a copy of every object when that enters above; "back": only when the
-            object is evicted above, unless it still has one.
+        write: of an inclusive tier. "through": it gets a copy of every object that is asked for and that no tier above has;
+            "back": only when the object is evicted above, unless it still has one.
         ways: objects in a set; 0 means fully associative. The set of an object is a hash of its number.
     """
 
@@ -50,6 +50,9 @@ class Tier:
             raise InputError("must not be negative", path="capacity", value=self.capacity)
         _one_of("placement", self.placement, PLACEMENTS)
         _one_of("write", self.write, WRITES)
+        if self.write == "back" and self.placement == "exclusive":
+            hint = "an exclusive tier takes an object when it is evicted above; for copies: placement: inclusive"
+            raise InputError("is of inclusive tiers only", path="write", value=self.write, hint=hint)
         if self.ways < 0 or (self.ways and self.capacity % self.ways):
             raise InputError(f"must divide the capacity of {self.capacity} objects", path="ways", value=self.ways)
         if self.ways and sized:
@@ -66,6 +69,8 @@ def validate(tiers: Sequence[Tier], sized: bool) -> None:
     for number, tier in enumerate(tiers):
         try:
             tier.validate(sized)
+            if number == 0 and tier.placement == "inclusive":
+                raise InputError("is of lower tiers only", path="placement", value=tier.placement)
             if tier.name in [other.name for other in tiers[:number]]:
                 raise InputError("names must differ", path="name", value=tier.name)
         except InputError as error:

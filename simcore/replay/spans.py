@@ -31,11 +31,22 @@ def spans(accesses: Accesses, warmup: int, step: int = CHUNK, done: int = 0) -> 
     return list(pairwise(edges))
 
 
-def check_options(accesses: Accesses, order: str, warmup: int) -> None:
+def check_options(accesses: Accesses, order: str, warmup: int, seed: int = 0) -> None:
     """Raises:
-    InputError: there is no such order, or nothing is left after the warm-up.
+    InputError: there is no such order, nothing is left after the warm-up, or the seed is negative.
     """
+    check_seed(seed)
     if order not in ORDERS:
         raise InputError(f"must be one of {', '.join(ORDERS)}", path="order", value=order)
     if not 0 <= warmup < accesses.n_requests:
         raise InputError(f"must be below the {accesses.n_requests} requests of the trace", path="warmup", value=warmup)
+    if place(accesses, warmup) == len(accesses):
+        raise InputError("must leave an access: the requests after it have none", path="warmup", value=warmup)
+
+
+def check_seed(seed: int) -> None:
+    """Raises:
+    InputError: it is negative.
+    """
+    if seed < 0:
+        raise InputError("must be at least 0", path="seed", value=seed)

@@ -11,7 +11,7 @@ import numpy as np
 from simcore.declared import object_fields, record, slot_fields, store_fields
 
 GET, PUT, LOOKUP = 0, 1, 2  # kinds of events
-# What a GET and a PUT do: see `TierSetup.placement`
+# What a GET and a PUT do: see `simcore.replay.setup.Tier`
 EXCLUSIVE, INCLUSIVE_THROUGH, INCLUSIVE_BACK = 0, 1, 2
 
 _I8, _U8, _U4, _F8 = np.int64, np.uint64, np.uint32, np.float64
@@ -25,6 +25,7 @@ COLUMNS: dict[str, type[np.generic]] = {  # what may be known of an access, by n
     "clock": _I8,
     "time_s": _F8,
 }
+OF_OBJECT = ("units", "next_use", "depth", "category")  # columns that stay with an object; others belong to the moment
 RUN = np.dtype(
     [(name, _I8) for name in ("opened", "top", "placement", "tail_first", "fault", "out", "hits", "hit_bytes")]
     + [(name, _I8) for name in ("insertions", "inserted_bytes", "evictions", "evicted_bytes")]

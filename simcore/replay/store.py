@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,7 @@ import numpy as np
 import simcore.declared
 import simcore.kernel
 from simcore.compiling.generated import jitted_sources
+from simcore.edited import edited
 from simcore.traces import accesses
 from simcore.traces.kernels import next_use
 
@@ -36,13 +38,19 @@ def root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "simcore", "curves")
 
 
-def key_of(about: dict[str, Any], modules: Iterable[ModuleType]) -> str:
-    """Name of what depends on `about`, made of what JSON knows, on modules of jitted code, and on this package."""
+def key_of(about: dict[str, Any], modules: Iterable[ModuleType]) -> str | None:
+    """Name of what depends on `about`, made of what JSON knows, on modules of jitted code, and on this package. None: a source
+    was edited while this process ran, so that its file does not tell what the numbers come from."""
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    digest.update(_package_digest())
-    for path in sorted({path for module in modules for path in {*jitted_sources(module), *_ours(module)}}):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    digest.update(_versions().encode())
+    files, modules = dict.fromkeys(_of_package(), ""), tuple(modules)
+    for module in modules:
+        ours = {Path(str(module.__file__)), *_ours(module)}
+        files |= {**dict.fromkeys(ours - files.keys(), ""), **jitted_sources(module)}
+    with suppress(OSError):  # one that is gone counts as edited
+        for path, frozen in sorted(files.items()):
+            digest.update(path.read_bytes() + frozen.encode())
+    return None if edited(files, modules) else digest.hexdigest()
 
 
 def _ours(module: ModuleType) -> set[Path]:
@@ -61,14 +69,14 @@ def _ours(module: ModuleType) -> set[Path]:
 
 
 @lru_cache(maxsize=1)
-def _package_digest() -> bytes:
-    """Of the engine's own sources, which are those that are loaded, and of the versions below it."""
+def _versions() -> str:
+    return repr((sys.version, numba.__version__, np.__version__, version("scikit-learn")))
+
+
+def _of_package() -> list[Path]:
+    """The engine's own sources."""
     beside = (simcore.kernel, simcore.declared, accesses, next_use)
-    files = {*Path(__file__).parent.rglob("*.py"), *(Path(str(module.__file__)) for module in beside)}
-    digest = hashlib.sha256(repr((sys.version, numba.__version__, np.__version__)).encode())
-    for path in sorted(files):
-        digest.update(path.read_bytes())
-    return digest.digest()
+    return [*Path(__file__).parent.rglob("*.py"), *(Path(str(module.__file__)) for module in beside)]
 
 
 def stored(key: str) -> dict[str, Any] | None:

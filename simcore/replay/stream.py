@@ -68,6 +68,8 @@ def replay_stream(
     if stream is None or stream.asked.requests == 0:
         read = 0 if stream is None else stream.requests
         raise InputError(f"must be below the {read} requests of the trace", path="warmup", value=warmup)
+    if stream.asked.accesses == 0:
+        raise InputError("must leave an access: the requests after it have none", path="warmup", value=warmup)
     return stream.result()
 
 
@@ -104,6 +106,7 @@ class _Stream:
 
     def _count(self, piece: Accesses, first: int) -> None:
         after = slice(place(piece, first), None)
+        tokens = piece.tokens if piece.chain else None
         run_pass(seen, seen.State(sealed(piece.ids[after]), self._times))
         asked = self.asked
         self.asked = replace(
@@ -111,7 +114,7 @@ class _Stream:
             requests=asked.requests + piece.n_requests - first,
             accesses=asked.accesses + len(piece.ids[after]),
             asked_bytes=asked.asked_bytes + (0 if piece.sizes is None else int(piece.sizes[after].sum())),
-            tokens=asked.tokens + (0 if piece.tokens is None else int(piece.tokens[after].sum(dtype=np.int64))),
+            tokens=asked.tokens + (0 if tokens is None else int(tokens[after].sum(dtype=np.int64))),
         )
 
     def result(self) -> Replay:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from types import ModuleType
@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.errors import InputError, InternalError, SimcoreError
+from simcore.replay import lower
 from simcore.replay.distances import lru_curve, sizes_are_fixed
+from simcore.replay.engine import Variant, engine
 from simcore.replay.prepared import Prepared
-from simcore.replay.run import Hierarchy, policy_name, replay
+from simcore.replay.run import policy_name, replay
 from simcore.replay.setup import Tier
 from simcore.traces.accesses import Accesses
 
@@ -51,11 +53,17 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A trace to replay, whole or sampled, and the capacities at which, k of them."""
+    """A trace to replay, whole or sampled.
+
+    Attributes:
+        capacity: (k,), at which.
+        stands_for: (k,), the capacities for the whole trace; messages name these.
+    """
 
     accesses: Accesses
     warmup: int
     capacity: Counts
+    stands_for: Counts
 
 
 @dataclass(frozen=True)
@@ -99,16 +107,13 @@ def all_hits(
     """i8 (policies, parts, 3, k): hits in accesses, bytes and tokens. Stops soon, whatever comes in between.
 
     Raises:
-        InputError: a policy cannot run on this trace; the message names policy and capacity, which is that of the first part.
+        InputError: a policy cannot run on this trace; the message names policy and capacity, of the whole trace.
         SimcoreError: a policy failed; the same.
     """
     hits = np.zeros((len(chosen), len(parts), len(UNITS), len(parts[0].capacity)), np.int64)
     runs = [run for i, c in enumerate(chosen) for k, part in enumerate(parts) for run in _runs_of(i, k, c, part, options)]
     prepared = [Prepared(part.accesses) for part in parts]
-    for run in {run.policy: run for run in runs if not run.one_pass}.values():
-        tier = chosen[run.policy].tier(int(parts[0].capacity[run.at[0]]), options)
-        with _named(chosen[run.policy], parts[0], run):  # compiled here: that is not for several threads at once
-            Hierarchy(prepared[0], [tier], tail_first=options.order == "tail_first", seed=0)
+    _compile([run for run in runs if not run.one_pass], parts, chosen, options)
     stop = Event()
 
     def look(done: int, of: int) -> None:
@@ -132,6 +137,20 @@ def all_hits(
         stop.set()
         workers.shutdown(cancel_futures=True)
     return hits
+
+
+def _compile(runs: Sequence[_Run], parts: Sequence[Part], chosen: Sequence[Chosen], options: Options) -> None:
+    """Compile each loop that the runs need, once and for states as small as can be, before threads would wait for it."""
+    compiled: set[Variant] = set()
+    for run in runs:
+        accesses = parts[run.part].accesses
+        tier = chosen[run.policy].tier(int(parts[run.part].capacity[run.at[0]]), options)
+        with _named(chosen[run.policy], parts[0], run):
+            (variant,) = lower.variants([tier], accesses, tracked=False)
+            if variant not in compiled:
+                compiled.add(variant)
+                small = replace(tier, capacity=2 * tier.ways if variant.sets else 1)
+                engine(variant, lower.new_state(small, variant, accesses, number=0, tail_first=True, seed=0))
 
 
 def _answered(run: _Run, part: Part, prepared: Prepared, chosen: Chosen, options: Options, look: Progress) -> Counts:
@@ -160,7 +179,7 @@ class _named:
     """What goes wrong inside names the policy and the capacity."""
 
     def __init__(self, chosen: Chosen, part: Part, run: _Run) -> None:
-        capacity = part.capacity[run.at]
+        capacity = part.stands_for[run.at]
         self._where = f"{chosen.name} at capacity {capacity[0]}" + (f" to {capacity[-1]}" if len(capacity) > 1 else "")
 
     def __enter__(self) -> None:

@@ -12,6 +12,7 @@ from types import ModuleType
 from simcore.compiling.generated import Run, generated_engine
 from simcore.errors import InputError
 from simcore.plugins import find
+from simcore.plugins import names as all_names
 from simcore.serving import state
 
 FAMILY = "simcore.policies"
@@ -22,17 +23,32 @@ _ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj: Int"}  # of ot
 _loaded: dict[tuple[str, ...], Run] = {}
 
 
-def policy_module(name: str) -> ModuleType:
+def policy_module(name: str, *, pool: bool = False) -> ModuleType:
     """The module of an eviction policy.
 
+    Args:
+        pool: it is to run an HBM pool.
+
     Raises:
-        InputError: there is none of that name, or it needs to know what this engine does not.
+        InputError: there is none of that name, it needs to know what this engine does not, or it may refuse what a pool must
+            take. The caller knows the path.
     """
     module = find(FAMILY, name, (*VERBS, "FIELDS", "NEEDS"))
     missing = sorted(module.NEEDS - PROVIDED)
     if missing:
-        raise InputError(f"needs {', '.join(missing)}, which the serving engine does not track", path="policy", value=name)
+        hint = f"one of: {', '.join(known_policies(pool=pool))}"
+        raise InputError(f"needs {', '.join(missing)}, which the serving engine does not track", value=name, hint=hint)
+    if pool and getattr(module, "MAY_REFUSE", False):
+        hint = f"use it in a tier below; here, one of: {', '.join(known_policies(pool=True))}"
+        raise InputError("may refuse a block that a running request needs, so it cannot run HBM", value=name, hint=hint)
     return module
+
+
+def known_policies(*, pool: bool) -> list[str]:
+    """The eviction policies that this engine can run in a tier, or in an HBM pool."""
+    modules = {name: find(FAMILY, name) for name in all_names(FAMILY)}
+    known = [name for name, module in modules.items() if module.NEEDS <= PROVIDED]
+    return [name for name in known if not (pool and getattr(modules[name], "MAY_REFUSE", False))]
 
 
 def covering(names: Iterable[str]) -> tuple[str, ...]:

@@ -24,11 +24,12 @@ def serve(trace: Trace, setup: ServingSetup, leap: bool = True) -> ServingResult
         leap: advance decode steps between events at once. Without it each is taken by itself, to the same result.
 
     Raises:
-        InputError: the setup is not valid, a policy is unknown or needs what this engine lacks, the trace does not have blocks
-            of `unit_tokens`, or the run leaves the span of the clock (26 days).
+        InputError: the setup is not valid, a policy is unknown, needs what this engine lacks or may refuse what HBM must take,
+            the trace does not have blocks of `unit_tokens`, or the run leaves the span of the clock (26 days).
         InternalError: the engine broke one of its own laws.
     """
     setup.validate()
+    _check_policies(setup)
     names = covering({setup.hbm_policy, *(tier.policy for tier in setup.tiers)})
     st = lower(trace, setup, [(name, policy_module(name)) for name in names], leap=leap)
     try:
@@ -54,6 +55,15 @@ def prepare(policies: Iterable[str]) -> None:
         pool_pages=1, page_tokens=1, unit_tokens=1, hbm_policy=names[0], costs=costs, max_num_seqs=1, max_num_batched_tokens=1
     )
     engine(names, lower(trace, setup, [(name, policy_module(name)) for name in names], leap=True))
+
+
+def _check_policies(setup: ServingSetup) -> None:
+    paths = {"hbm_policy": setup.hbm_policy} | {f"tiers.{k}.policy": tier.policy for k, tier in enumerate(setup.tiers)}
+    for path, name in paths.items():
+        try:
+            policy_module(name, pool=path == "hbm_policy")
+        except InputError as error:
+            raise error.within(prefix=path) from None
 
 
 def _raise_fault(fault: int, st: State) -> None:

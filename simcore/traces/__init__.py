@@ -25,5 +25,6 @@ NOT_MEMBERS = (
     "rows",
     "stamps",
     "trace",
+    "turns",
     "zipf",
 )

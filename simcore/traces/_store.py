@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -23,6 +24,7 @@ from simcore.errors import InputError
 from simcore.traces.accesses import DTYPES, Accesses
 
 KEPT_BYTES = 16 << 30  # of all entries; those used longest ago go first
+_ABANDONED_S = 86400.0
 _ABOUT = "about.json"
 _HEADER_BYTES = 128
 _READ_BYTES = 1 << 24
@@ -141,10 +143,20 @@ def _building() -> Iterator[Path]:
         OSError: nothing can be written.
     """
     root().mkdir(parents=True, exist_ok=True, mode=0o700)
+    _sweep()
     with tempfile.TemporaryDirectory(prefix=".building.", dir=root(), ignore_cleanup_errors=True) as aside:
         folder = Path(aside, "entry")
         folder.mkdir()
         yield folder
+
+
+def _sweep() -> None:
+    """Take away what a killed process left half built: folders in which nothing was written for a day."""
+    for folder in root().glob(".building.*"):
+        with suppress(OSError):
+            written_s = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+            if written_s < time.time() - _ABANDONED_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _publish(folder: Path, name: str, about: dict[str, Any]) -> Accesses | None:

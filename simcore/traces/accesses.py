@@ -20,7 +20,9 @@ DTYPES: dict[str, type[np.generic]] = {
     "category": np.int32,
     "time_s": np.float64,
 }
+_LEAST = {"sizes": 1, "tokens": 1, "category": 0}
 _NEVER = 1 << 62
+_LARGEST_SUM = 1 << 62
 _CHECKED_AT_ONCE = 1 << 22  # entries; a mapped array is read through, never held
 
 
@@ -42,7 +44,8 @@ class Accesses:
         key: hash of the content; what is derived from a trace is kept on disk under it.
 
     Raises:
-        InputError: an array has another length or an entry out of range; `path` names it.
+        InputError: an array has another length, is of no numbers (other than `time_s`: whole numbers), or has an entry out of
+            range; `path` names it.
     """
 
     ids: NDArray[np.uint32]
@@ -60,7 +63,7 @@ class Accesses:
         for name, dtype in DTYPES.items():
             given = getattr(self, name)
             if given is not None:
-                view = np.ascontiguousarray(given, dtype=dtype).view()
+                view = np.ascontiguousarray(self._fitting(name, np.asarray(given), np.dtype(dtype)), dtype=dtype).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
         self._validate()
@@ -69,8 +72,14 @@ class Accesses:
 
     @classmethod
     def of(cls, keys: ArrayLike, **columns: Any) -> Accesses:
-        """Accesses from any integer keys, numbered by first appearance; `columns` as the attributes."""
-        ids, n_objects = densify(np.asarray(keys))
+        """Accesses from any integer keys, numbered by first appearance; `columns` as the attributes.
+
+        Raises:
+            InputError: keys that are not integers, or as the class.
+        """
+        given = np.asarray(keys)
+        _refuse_kind("keys", given, np.dtype(np.int64))
+        ids, n_objects = densify(given)
         return cls(ids=ids, n_objects=n_objects, **columns)
 
     def __len__(self) -> int:
@@ -119,17 +128,26 @@ class Accesses:
         taken = {name: None if column is None else column[which] for name, column in columns.items()}
         return self.with_columns(**taken, ids=ids, n_objects=n_objects, request_start=start)
 
+    def _fitting(self, name: str, given: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The array, if its entries can be had in `dtype` as they are; looked through only if its own type may hold others."""
+        _refuse_kind(name, given, dtype)
+        if dtype.kind in "iu" and not np.can_cast(given.dtype, dtype):
+            most = int(np.iinfo(dtype).max)
+            _refuse_outside(name, given, _LEAST.get(name, 0), min(most, self.n_objects - 1) if name == "ids" else most)
+        return given
+
     def _validate(self) -> None:
         m = len(self.ids)
         if m == 0:
             raise InputError("a trace needs at least one access", path="ids")
-        lows = {"sizes": 1, "tokens": 1, "category": 0, "time_s": None}
-        for name, low in lows.items():
-            column = getattr(self, name)
+        for name in ("sizes", "tokens", "category", "time_s"):
+            column, low = getattr(self, name), _LEAST.get(name)
             if column is not None and len(column) != m:
                 raise InputError(f"must have one entry per access ({m})", path=name, value=len(column))
             if column is not None and low is not None:
                 _refuse_outside(name, column, low, None)
+        if self.sizes is not None:
+            _refuse_large_sum("sizes", self.sizes)
         _refuse_outside("ids", self.ids, 0, self.n_objects - 1)
         start = self.request_start
         if start is not None and (len(start) < 2 or start[0] != 0 or start[-1] != m or _falls(start)):
@@ -152,14 +170,34 @@ def _falls(column: NDArray[Any]) -> bool:
     return any(bool((part[1:] < part[:-1]).any()) for part in parts)
 
 
+def _refuse_kind(name: str, given: NDArray[Any], dtype: np.dtype[Any]) -> None:
+    if given.ndim != 1:
+        raise InputError("must be a list", path=name, value=f"{given.ndim} dimensions")
+    whole = dtype.kind in "iu"
+    if given.size and given.dtype.kind not in ("iu" if whole else "iuf"):  # an empty list is one of floats
+        raise InputError(f"must be {'whole ' if whole else ''}numbers", path=name, value=str(given.dtype))
+
+
 def _refuse_outside(name: str, column: NDArray[Any], low: int, high: int | None) -> None:
     for at in range(0, len(column), _CHECKED_AT_ONCE):
         part = column[at : at + _CHECKED_AT_ONCE]
+        if part.min() >= low and (high is None or part.max() <= high):
+            continue
         bad = part < low if high is None else (part < low) | (part > high)
         if bad.any():
             i = int(np.argmax(bad))
             rule = f"must be at least {low}" if high is None else f"must be between {low} and {high}"
             raise InputError(rule, path=f"{name}[{at + i}]", value=part[i].item())
+
+
+def _refuse_large_sum(name: str, column: NDArray[np.int64]) -> None:
+    """Bytes are counted in 64 bits. The exact sum is taken only where length times maximum does not settle it."""
+    parts = [column[at : at + _CHECKED_AT_ONCE] for at in range(0, len(column), _CHECKED_AT_ONCE)]
+    if sum(int(part.max()) * len(part) for part in parts) < _LARGEST_SUM:
+        return
+    total = sum((int((part >> 32).sum()) << 32) + int((part & 0xFFFFFFFF).sum()) for part in parts)
+    if total >= _LARGEST_SUM:
+        raise InputError("must sum to less than 2^62 bytes", path=name, value=total)
 
 
 def next_use(ids: NDArray[np.uint32]) -> NDArray[np.int64]:

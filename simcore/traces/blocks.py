@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simcore.traces.accesses import Accesses
 from simcore.traces.reuse import reuse_unit, units
 from simcore.traces.trace import Trace, densify
+from simcore.traces.turns import turns
+
+LAST_TURN = 8  # all later ones are one category
 
 
 def block_accesses(trace: Trace, block_size: int | None, *, partial_block: bool = True, output: bool = False) -> Accesses:
     """One request of accesses per request of the trace, first block to last; `chain` is set.
 
-    An access stands for the tokens in its block, has the tenant of its request as category and its arrival as time. A request
-    without blocks keeps its place and has no access.
+    An access stands for the tokens in its block and has the arrival of its request as time. Its category is the kind of that
+    request: tenant and turn of the conversation (`simcore.traces.turns`), turns from the eighth on being one; the kinds that
+    occur are numbered by tenant, then turn. A request without blocks keeps its place and has no access.
 
     Args:
         block_size: tokens of a block of the cache. The blocks are of the least common multiple of it and the trace's granule,
@@ -39,7 +44,12 @@ def block_accesses(trace: Trace, block_size: int | None, *, partial_block: bool 
         request_start=view.start,
         chain=True,
         tokens=tokens.astype(np.int32),
-        category=np.repeat(trace.tenant, count),
+        category=np.repeat(_kinds(trace), count),
         time_s=np.repeat(trace.arrival_s, count),
         source=f"{trace.source}, blocks of {unit} tokens",
     )
+
+
+def _kinds(trace: Trace) -> NDArray[np.int32]:
+    kind = trace.tenant.astype(np.int64) * LAST_TURN + np.minimum(turns(trace), LAST_TURN) - 1
+    return np.unique(kind, return_inverse=True)[1].astype(np.int32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -51,8 +52,8 @@ def open_stream(path: str | Path) -> BinaryIO:
     """The decompressed content of `path`, to be read a little at a time; the caller closes it.
 
     Raises:
-        InputError: missing, a folder, unreadable, empty, or not what its suffix says; on reading also: a damaged or truncated
-            compressed file.
+        InputError: missing, not a regular file, unreadable, empty, or not what its suffix says; on reading also: a damaged or
+            truncated compressed file.
     """
     file = str(path)
     head = raw_bytes(path, limit=8)
@@ -83,7 +84,7 @@ def read_text(path: str | Path) -> str:
         InputError: as `read_bytes`; also for binary content and other encodings.
     """
     content = read_bytes(path)
-    _refuse_binary(content, path)
+    _refuse_binary(content, path, 1, HEAD_BYTES)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -100,8 +101,9 @@ def pieces(path: str | Path, piece_bytes: int = _PIECE_BYTES) -> Iterator[tuple[
     line, rest = 1, b""
     with open_stream(path) as stream:
         while piece := stream.read(piece_bytes):
-            if line == 1 and not rest:
-                _refuse_binary(piece, path)
+            begins = line == 1 and not rest
+            _refuse_binary(piece, path, line, HEAD_BYTES if begins else 0)
+            if begins:
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
             end = piece.rfind(b"\n") + 1
             if end:
@@ -190,14 +192,19 @@ def raw_bytes(path: str | Path, limit: int = -1) -> bytes:
     """The first `limit` bytes of a file (all of it below 0) as they lie on disk.
 
     Raises:
-        InputError: missing, a folder, unreadable or empty.
+        InputError: missing, unreadable, empty, or not a regular file (pipes and devices may never end, and are read only once).
     """
     file = str(path)
-    if os.path.isdir(path):
-        raise InputError("must be a trace file, this is a folder", file=file)
     try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError("must be a trace file, this is a folder", file=file)
+        if not stat.S_ISREG(mode):
+            raise InputError("must be a regular file", file=file)
         with open(path, "rb") as stream:
             raw = stream.read(limit)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError("no such trace file", file=file) from None
     except (OSError, ValueError) as error:
@@ -211,9 +218,12 @@ def _unreadable(error: Exception, file: str) -> InputError:
     return InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=file)
 
 
-def _refuse_binary(content: bytes, path: str | Path) -> None:
-    if b"\x00" in content[:HEAD_BYTES]:
-        raise InputError("must be a text file, this is binary", file=str(path))
+def _refuse_binary(content: bytes, path: str | Path, line: int, unnumbered_bytes: int) -> None:
+    """Refuse a NUL byte. `line`: number of the first line; within the first `unnumbered_bytes` bytes no line is named."""
+    at = content.find(b"\x00")
+    if at >= 0:
+        number = None if at < unnumbered_bytes else line + content.count(b"\n", 0, at)
+        raise InputError("must be a text file, this is binary", file=str(path), line=number)
 
 
 def _packing(head: bytes) -> _Packing | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.errors import InputError, SimcoreError, did_you_mean
+from simcore.errors import InputError, SimcoreError
 from simcore.plugins import find, names
 from simcore.traces import _store
 from simcore.traces.accesses import DTYPES, Accesses
@@ -23,6 +23,7 @@ from simcore.traces.blocks import block_accesses
 from simcore.traces.columns import Columns
 from simcore.traces.densify import Densifier
 from simcore.traces.files import HEAD_BYTES, open_stream, raw_bytes
+from simcore.traces.options import check_options, parameters
 from simcore.traces.trace import Trace
 
 FAMILY = "simcore.traces"
@@ -51,12 +52,12 @@ def read_trace(
     Raises:
         InputError: unreadable file, unknown format, an option it does not have, a format without requests, or bad content.
     """
-    module = _reader(path, reader)
+    module = format_of(path, reader)
     if not hasattr(module, "read"):
         others = ", ".join(name for name in names(FAMILY) if hasattr(find(FAMILY, name, _CONTRACT), "read"))
         rule = f"the format {_name(module)} holds references to objects, not requests with prompts and answers"
         raise InputError(rule, file=str(path), hint=f"formats of requests: {others}")
-    known = _option_names(module)
+    known = parameters(module)
     if "granule_tokens" in known or granule_tokens is not None:
         options["granule_tokens"] = granule_tokens
     if "spread_ticks" in known or not spread_ticks:
@@ -78,14 +79,14 @@ def read_accesses(path: str | Path, *, reader: str | None = None, block_size: in
     Raises:
         InputError: unreadable file, unknown format, an option it does not have, or bad content.
     """
-    module = _reader(path, reader)
+    module = format_of(path, reader)
     requests = hasattr(module, "read")
-    _check_options(module, options)
+    check_options(module, options)
     if block_size is not None and not requests:
         raise InputError(f"the format {_name(module)} has no prompts to cut into blocks", path="block_size", value=block_size)
     what = [file_sha256(path), _name(module), _sources(module), block_size, options]
     key = hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
-    entry = hashlib.sha256(f"{key} {Path(path).name}".encode()).hexdigest()  # `source` tells the name
+    entry = hashlib.sha256(f"{key} ".encode() + os.fsencode(Path(path).name)).hexdigest()  # `source` tells the name
     found = _store.stored(entry)
     if found is not None:
         return found
@@ -150,7 +151,12 @@ def _sha256(path: str | Path, size: int, mtime_ns: int) -> str:
     return digest.hexdigest()
 
 
-def _reader(path: str | Path, reader: str | None) -> ModuleType:
+def format_of(path: str | Path, reader: str | None) -> ModuleType:
+    """The reader module called `reader`; None: `reader_of` the file.
+
+    Raises:
+        InputError: no such reader, or as `reader_of`.
+    """
     module = find(FAMILY, reader, _CONTRACT) if reader is not None else reader_of(path)
     if not (hasattr(module, "read") or hasattr(module, "chunks")):
         raise SimcoreError(f"{module.__name__} must define read or chunks to be a member of traces")
@@ -173,21 +179,8 @@ def _without_packing(name: str) -> str:
     return name
 
 
-def _option_names(module: ModuleType) -> list[str]:
-    function = module.read if hasattr(module, "read") else module.chunks
-    return [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
-
-
-def _check_options(module: ModuleType, options: dict[str, Any]) -> None:
-    known = _option_names(module)
-    for name in options:
-        if name not in known:
-            hint = did_you_mean(name, known) if known else "the format has no options"
-            raise InputError(f"is not an option of the {_name(module)} format", path=name, hint=hint)
-
-
 def _read_requests(module: ModuleType, path: str | Path, options: dict[str, Any]) -> Trace:
-    _check_options(module, options)
+    check_options(module, options)
     trace: Trace = module.read(path, **options)
     return trace
 

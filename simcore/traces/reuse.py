@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from simcore.errors import InputError
 from simcore.traces.trace import Trace, renumber
 
+_TOO_LARGE = 1 << 62  # tokens are counted in 64 bits
+
 
 class Units(NamedTuple):
     """Reuse blocks of every request, in the layout of `Trace.block_start` and `Trace.block_ids`.
@@ -48,8 +50,15 @@ class IdealHit(NamedTuple):
 
 
 def reuse_unit(block_size: int, granule_tokens: int) -> int:
-    """Tokens of the smallest block that both the engine and the trace can name: the least common multiple."""
-    return math.lcm(block_size, granule_tokens)
+    """Tokens of the smallest block that both the engine and the trace can name: the least common multiple.
+
+    Raises:
+        InputError: it is 2^62 or more.
+    """
+    unit = math.lcm(block_size, granule_tokens)
+    if unit >= _TOO_LARGE:
+        raise InputError(f"is too large with granules of {granule_tokens} tokens", path="block_size", value=block_size)
+    return unit
 
 
 def units(trace: Trace, unit_tokens: int, *, partial_block: bool, output: bool) -> Units:

@@ -67,7 +67,8 @@ class Level:
         """The object is asked for here; returns 1 + the number of the tier that has it, 0 for none."""
         obj = event["obj"]
         store = self.store(obj)
-        store.admission.access(obj)
+        if not alone:
+            store.admission.access(obj)
         keeps = self.number == 0 or self.placement == "through" or alone
         if obj in store.held:
             self.counts["hits"] += 1
@@ -91,7 +92,7 @@ class Level:
 
     def enter(self, event: Event, *, alone: bool = False) -> None:
         below = None if alone else self.below
-        if self.insert(event, below):
+        if self.insert(event, below, filtered=not alone):
             self.counts["insertions"] += 1
             self.counts["inserted_bytes"] += event["size"]
             return
@@ -99,17 +100,17 @@ class Level:
         if below:
             below.offer(event)
 
-    def insert(self, event: Event, below: Level | None) -> bool:
+    def insert(self, event: Event, below: Level | None, *, filtered: bool) -> bool:
         obj, size = event["obj"], event["size"]
         store = self.store(obj)
         if size > store.capacity:
             return False
         store.policy.miss(obj, size, event)
-        if not store.admission.admit(obj, size):
+        if filtered and not store.admission.admit(obj, size):
             return False
         while store.used + size > store.capacity:
             victim = store.policy.victim(event)
-            if victim is None or not store.admission.prefer(obj, victim):
+            if victim is None or (filtered and not store.admission.prefer(obj, victim)):
                 return False
             gone = store.held.pop(victim)
             self.counts["evictions"] += 1
@@ -171,7 +172,8 @@ class Hierarchy:
                 room -= events[first[ranked[0]]]["size"]
                 chosen.append(ranked.pop(0))
             for obj in reversed(chosen):
-                level.get(events[first[obj]], alone=True)
+                event = events[first[obj]]
+                level.get({**event, "next_use": event["clock"], "clock": 0, "request": 0}, alone=True)
 
 
 def replay(

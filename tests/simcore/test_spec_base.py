@@ -89,7 +89,9 @@ def test_errors_survive_a_process_border_and_gain_context_once() -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error) == "f:4: a.b: must be small; got 3. Try 2"
     assert copy.within(file="other").file == "f"
-    assert copy.as_dict() == {"error": {"file": "f", "path": "a.b", "rule": "must be small", "value": 3, "hint": "try 2"}}
+    told = {"file": "f", "line": 4, "path": "a.b", "rule": "must be small", "value": 3, "hint": "try 2"}
+    assert copy.as_dict() == {"error": told}
+    assert "line" not in InputError("must be small").as_dict()["error"]
 
 
 def test_nearest_names() -> None:

@@ -39,9 +39,9 @@ function draw() {
   const traces = DATA.lines.map((line, i) => {
     const [colour, symbol] = LOOKS[i % LOOKS.length];
     return {
-      type: "scatter", mode: "lines+markers", name: text(line.name) + (line.offline ? " (bound)" : ""), x: axis.values,
+      type: "scatter", mode: "lines+markers", name: text(line.name) + (line.offline ? " (knows the future)" : ""), x: axis.values,
       y: measure.lines[i].map(shown),
-      error_y: line.error && state.measure === 0 ? { type: "data", array: line.error.map((e) => 100 * e), thickness: 1 } : undefined,
+      error_y: measure.errors[i] ? { type: "data", array: measure.errors[i].map((e) => 100 * e), thickness: 1 } : undefined,
       line: { color: colour, width: 2, dash: line.offline ? "dash" : "solid" }, marker: { color: colour, symbol, size: 7 },
       hovertemplate: `<b>${text(line.name)}</b> %{y:.2f} %<extra></extra>`,
     };

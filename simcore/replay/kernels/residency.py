@@ -8,7 +8,7 @@ from simcore.kernel import LIST_HEADS, Bool, Int, Slot, incoming_size, inlined, 
 from simcore.replay.state import PUT, State
 
 from .columns import carry, send_carried
-from .verbs import CHECKED, COUNTED, FEEDS, admission_init, choose_victim, init, on_evict, on_insert, prefer
+from .verbs import CHECKED, COUNTED, FEEDS, SIZED, admission_init, choose_victim, init, on_evict, on_insert, prefer
 
 
 @kernel
@@ -27,15 +27,18 @@ def open_stores(st: State) -> None:
 @inlined
 def insert(st: State, s: Int, obj: Int) -> Bool:
     """Object `obj`, absent and no larger than the store, enters, or is refused by the policy or the filter."""
-    i = _room(st, s, obj)
-    if i == np.uint32(0):
-        return False
     size = incoming_size(st)
+    if st.store[s].used + size <= st.store[s].cap:
+        i = _unused(st, s)
+    else:
+        i = _vacated(st, s, obj, size) if SIZED else _replaced(st, s, obj)
+        if i == np.uint32(0):
+            return False
+    st.store[s].used += size
+    st.store[s].count += 1
     st.node[i].obj = obj
     carry(st, i)
     st.slot[obj] = i
-    st.store[s].used += size
-    st.store[s].count += 1
     if COUNTED:
         st.run[0].insertions += 1
         st.run[0].inserted_bytes += size
@@ -44,61 +47,74 @@ def insert(st: State, s: Int, obj: Int) -> Bool:
 
 
 @inlined
-def _room(st: State, s: Int, obj: Int) -> Slot:
-    """A free slot with enough room around it; 0 if the newcomer is refused."""
-    size = incoming_size(st)
-    cap = st.store[s].cap
-    slot = np.uint32(0)
-    while st.store[s].used + size > cap:
-        victim = np.uint32(choose_victim(st, s))
-        if victim == np.uint32(0) or not prefer(st, s, obj, victim):
-            if slot != np.uint32(0):
-                _give_back(st, s, slot)
-            return np.uint32(0)
-        if slot != np.uint32(0):
-            _give_back(st, s, slot)
-        if CHECKED and not _resident(st, victim):
-            st.run[0].fault = 1
-            return np.uint32(0)
-        evict(st, s, victim)
-        slot = victim
-    if slot != np.uint32(0):
-        return slot  # its policy took it out of its list
-    slot = st.store[s].free
-    if slot != np.uint32(0):
-        st.store[s].free = st.node[slot].next
-    else:
-        slot = st.store[s].fresh
-        st.store[s].fresh = slot + np.uint32(1)
-    st.node[slot].prev = slot
-    st.node[slot].next = slot
-    return slot
-
-
-@kernel
-def _resident(st: State, i: Slot) -> Bool:
-    """Whether slot i holds an object, asked of policies from outside the package."""
-    return i < len(st.node) and st.node[i].obj < len(st.slot) and st.slot[st.node[i].obj] == i
+def _replaced(st: State, s: Int, obj: Int) -> Slot:
+    """Evict one object of a full store; its slot, or 0 if that is refused."""
+    i = _victim(st, s, obj)
+    if i != np.uint32(0):
+        _evict(st, s, i)
+    return i
 
 
 @inlined
-def evict(st: State, s: Int, i: Slot) -> None:
-    """The object in slot i is evicted; its slot is the caller's."""
+def _vacated(st: State, s: Int, obj: Int, size: Int) -> Slot:
+    """Evict until `size` fits; the last slot that became free, or 0 if that is refused. Evictions before a refusal stand."""
+    vacated = np.uint32(0)
+    room = st.store[s].cap - size
+    while st.store[s].used > room:
+        i = _victim(st, s, obj)
+        if vacated != np.uint32(0):
+            st.node[vacated].next = st.store[s].free
+            st.store[s].free = vacated
+        if i == np.uint32(0):
+            return i
+        _evict(st, s, i)
+        vacated = i
+    return vacated
+
+
+@inlined
+def _victim(st: State, s: Int, obj: Int) -> Slot:
+    """The slot to evict for object `obj`; 0 if that is refused."""
+    chosen = choose_victim(st, s)
+    i = np.uint32(chosen)
+    if CHECKED and (i != chosen or (i != np.uint32(0) and not _resident(st, s, i))):  # what does not fit a slot changed above
+        st.run[0].fault = 1
+        return np.uint32(0)
+    if i == np.uint32(0) or not prefer(st, s, obj, i):
+        return np.uint32(0)
+    return i
+
+
+@inlined
+def _unused(st: State, s: Int) -> Slot:
+    """A slot that holds nothing."""
+    i = st.store[s].free
+    if i != np.uint32(0):
+        st.store[s].free = st.node[i].next
+    else:
+        i = st.store[s].fresh
+        st.store[s].fresh = i + np.uint32(1)
+    st.node[i].prev = i
+    st.node[i].next = i
+    return i
+
+
+@kernel
+def _resident(st: State, s: Int, i: Slot) -> Bool:
+    """Whether slot i holds an object of store s, asked of policies from outside the package."""
+    first = np.int64(st.store[s].heads) + LIST_HEADS
+    return first <= i < first + np.int64(st.store[s].slots) and st.slot[st.node[i].obj] == i
+
+
+@inlined
+def _evict(st: State, s: Int, i: Slot) -> None:
+    """The object in slot i is evicted."""
     if COUNTED:
         st.run[0].evictions += 1
         st.run[0].evicted_bytes += size_of(st, i)
     if FEEDS:
         send_carried(st, i, PUT)
     _leave(st, s, i)
-
-
-@kernel
-def take(st: State, s: Int, i: Slot) -> None:
-    """The object in slot i moves to a tier above."""
-    st.run[0].removed += 1
-    st.run[0].removed_bytes += size_of(st, i)
-    _leave(st, s, i)
-    _give_back(st, s, i)
 
 
 @inlined
@@ -110,6 +126,10 @@ def _leave(st: State, s: Int, i: Slot) -> None:
 
 
 @inlined
-def _give_back(st: State, s: Int, i: Slot) -> None:
+def take(st: State, s: Int, i: Slot) -> None:
+    """The object in slot i moves to a tier above."""
+    st.run[0].removed += 1
+    st.run[0].removed_bytes += size_of(st, i)
+    _leave(st, s, i)
     st.node[i].next = st.store[s].free
     st.store[s].free = i

@@ -57,8 +57,8 @@ def describe_sizes(accesses: Accesses) -> dict[str, Any] | str:
 
 
 def describe_categories(accesses: Accesses) -> dict[str, Any] | str:
-    """By category (table, kind of request, tenant), those with most accesses first and at most 100 of them: accesses, distinct
-    objects and the ceiling of a cache of its own."""
+    """By category (table; kind of request: tenant and turn), those with most accesses first and at most 100 of them: accesses,
+    distinct objects and the ceiling of a cache of its own."""
     column = accesses.category
     n = 0 if column is None else int(column.max()) + 1
     if column is None or n < 2 or (column == column[0]).all():

@@ -16,6 +16,7 @@ import pytest
 
 from dse.analysis.mrc_text import side_by_side
 from dse.analysis.table import Column
+from dse.analysis.values import listing
 from simcore.replay import store
 from tests.dse.cli.conftest import Done, Dse
 from tests.dse.test_terminal import check
@@ -53,6 +54,31 @@ def sized(folder: Path) -> str:
     rows = [f"{t},{key},{size[key]}" for t, key in enumerate(keys)]
     (folder / "sized.csv").write_text("time,obj_id,obj_size\n" + "\n".join(rows) + "\n")
     return "sized.csv"
+
+
+@pytest.fixture
+def large(folder: Path) -> str:
+    """Thirty thousand accesses to about twelve thousand objects with sizes, one of them large."""
+    rng = np.random.default_rng(7)
+    keys = np.concatenate((np.arange(12_000), (12_000 * rng.random(18_000) ** 2).astype(int)))
+    size = rng.integers(1000, 5000, 12_000)
+    size[7] = 100_000
+    rows = [f"{t},{key},{size[key]}" for t, key in enumerate(keys)]
+    (folder / "large.csv").write_text("time,obj_id,obj_size\n" + "\n".join(rows) + "\n")
+    return "large.csv"
+
+
+@pytest.fixture
+def many(folder: Path) -> str:
+    """Three thousand prompts of 12 blocks, of which the first half is shared by five."""
+    rng = np.random.default_rng(8)
+    lines = []
+    for number in range(3000):
+        chain = [10 * (number // 5) + k for k in range(6)] + [100_000 + 10 * number + k for k in range(6)]
+        row = {"timestamp": 1000 * number, "input_length": 512 * 12 - int(rng.integers(0, 500)), "output_length": 10}
+        lines.append(json.dumps({**row, "hash_ids": chain}))
+    (folder / "many.jsonl").write_text("\n".join(lines) + "\n")
+    return "many.jsonl"
 
 
 def curve(data: dict[str, Any], policy: str) -> list[float]:
@@ -265,6 +291,13 @@ def test_a_page_escapes_what_it_is_told(dse: Dse, prompts: str, folder: Path) ->
         ("--policy lur", "--policy: unknown policy; got lur. Did you mean lru?"),
         ("--admission tinylfo", "--admission: unknown admission filter; got tinylfo. Did you mean tinylfu?"),
         ("--policy none.py", "none.py: cannot be read"),
+        ("--policy lru,lru", "--policy: is the second policy called lru; got lru. Leave one out, or rename its file"),
+        ("--policy lru --policy lru.py", "--policy: is the second policy called lru; got lru.py"),
+        ("--policy a/p.py,b/p.py", "--policy: is the second policy called p; got b/p.py"),
+        ("--policy=", '--policy: names nothing; got "". Leave it out for the default'),
+        ("--policy lru --policy ,", "--policy: names nothing; got ,"),
+        ("--capacity=", "--capacity: names nothing"),
+        ("--capacity ,", "--capacity: names nothing; got ,"),
         ("--capacity 64GiB", "--capacity: is a size, and this trace does not say how large its objects are"),
         ("--capacity 1KiB --model llama-3.1-8b", "--capacity: must hold at least one block of 67108864 bytes"),
         ("--capacity 1.5", "--capacity: must be a whole number above 0"),
@@ -290,6 +323,13 @@ def test_a_page_escapes_what_it_is_told(dse: Dse, prompts: str, folder: Path) ->
         ("--tiers ten", "--tiers: must be a number; got ten. For example 3000 or 64GiB"),
         ("--reader mooncak", "--reader: unknown name in traces; got mooncak. Did you mean mooncake?"),
         ("--option granule=3", "--option granule: is not an option of the mooncake format"),
+        ("--option granule_tokens=abc", "prompts.jsonl: --option granule_tokens: must be a whole number below 2^63; got abc"),
+        ("--option granule_tokens=1e30", "--option granule_tokens: must be a whole number below 2^63; got 1e30"),
+        ("--option path=5", "--option path: is not an option of the mooncake format"),
+        ("--option granule_tokens", "--option: must be key=value; got granule_tokens"),
+        ("--block-size 99999999999999999", "prompts.jsonl: --block-size: is too large with granules of 512 tokens; got 9999"),
+        ("--capacity 9999999999999999999", "--capacity: must be below 2^62; got 9999999999999999999"),
+        ("--tiers 4e18,4e18", "--tiers: must sum to less than 2^62; got 4e18,4e18"),
         ("--option block_size=3", "--option: use --block-size; got block_size"),
         ("--output out.gif", "--output: must end in one of .png, .html, .json"),
         ("--output no/out.png", "--output: is in a folder that does not exist"),
@@ -307,6 +347,8 @@ def test_wrong_input_is_told_once(dse: Dse, prompts: str, arguments: str, said: 
         ("--capacity 1000", "--capacity: needs a unit: this trace has sizes; got 1000. Write it like 1000B or 64GiB"),
         ("--splits", "--splits: is exact for plain LRU and objects of one size, not with sizes"),
         ("--count tokens", "--count: needs a trace of prompts"),
+        ("--order chain", "--order: needs a trace of prompts: this one has no chains; got chain"),
+        ("--order tail-first", "--order: needs a trace of prompts: this one has no chains; got tail-first"),
         ("--model llama-3.1-8b", "--model: goes with traces of prompts only"),
         ("--block-size 16", "--block-size: the format libcachesim_csv has no prompts to cut into blocks"),
         ("--policy workload_aware", "--policy workload_aware: needs the category of each access, which this trace"),
@@ -317,6 +359,87 @@ def test_what_a_trace_of_objects_lacks(dse: Dse, sized: str, arguments: str, sai
     assert done.status == 2 and said in done.err and done.err.count("\n") == 1
 
 
+def test_pipes_are_refused_at_once(dse: Dse, folder: Path, prompts: str) -> None:
+    for name in ("p.jsonl", "p.py"):
+        os.mkfifo(folder / name)
+    assert dse("mrc", "p.jsonl").err == "dse: p.jsonl: must be a regular file\n"
+    assert dse("mrc", "p.jsonl", "--reader", "mooncake").err == "dse: p.jsonl: must be a regular file\n"
+    done = dse("mrc", prompts, "--policy", "p.py")
+    assert done.status == 2 and "p.py: must be a regular file" in done.err
+
+
+def test_a_name_that_is_not_utf8(dse: Dse, folder: Path, prompts: str) -> None:
+    name = os.fsdecode(b"caf\xe9.jsonl")
+    os.rename(folder / prompts, folder / name)
+    done = dse("mrc", name, "--policy", "lru", "--output", "o.html", "--output", "o.json")
+    assert done.status == 0 and done.out.startswith("caf\\udce9.jsonl")
+    assert b"caf\\udce9.jsonl" in (folder / "o.html").read_bytes()
+
+
 def test_a_missing_trace(dse: Dse) -> None:
     done = dse("mrc", "none.jsonl")
     assert done.status == 2 and "none.jsonl: no such trace file" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--policy belady", "* knows the future; on prefix chains a heuristic, so that a little more may be possible"),
+        ("--policy belady --admission second_hit", "may refuse what it would keep, a heuristic, so that more may be possible"),
+    ],
+)
+def test_what_a_bound_of_prompts_is_worth(dse: Dse, prompts: str, arguments: str, said: str) -> None:
+    assert said in " ".join(dse("mrc", prompts, "--capacity", "50", *arguments.split()).out.split())
+
+
+def test_what_a_bound_of_objects_is_worth(dse: Dse, folder: Path) -> None:
+    (folder / "keys.txt").write_text("\n".join(map(str, np.tile(np.arange(12_000), 2))) + "\n")
+    read = ("mrc", "keys.txt", "--policy", "min", "--capacity", "6000")
+    plain, filtered, sampled = (
+        " ".join(dse(*read, *more).out.split()) for more in ((), ("--admission", "second_hit"), ("--sample", "0.5"))
+    )
+    best = "* knows the future; no policy hits more (belady: none that lets every newcomer enter)"
+    assert best in plain and f"{best}; from a sample" not in plain
+    assert "no policy hits more" not in filtered and "a heuristic" in filtered
+    assert f"{best}; from a sample, an estimate of that" in sampled
+
+
+def test_errors_are_of_what_is_counted(dse: Dse, many: str, large: str) -> None:
+    command = ("mrc", many, "--policy", "lru", "--capacity", "1000,4000", "--sample", "0.5")
+    blocks, tokens = dse(*command, "--json").data, dse(*command, "--count", "tokens", "--json").data
+    assert blocks["curves"][0]["token_error"] == tokens["curves"][0]["error"] == tokens["curves"][0]["token_error"]
+    assert blocks["curves"][0]["error"] != tokens["curves"][0]["error"]
+    reach = 100 * max(tokens["curves"][0]["error"])
+    assert f"reach +- lru {reach:.2f} points." in " ".join(dse(*command, "--count", "tokens").out.split())
+    files = ("--output", "out.png", "--output", "out.html")
+    command = ("mrc", large, "--policy", "lru", "--sample", "0.6", *files)
+    line = dse(*command, "--json").data["curves"][0]
+    assert line["error"] != line["byte_error"] and "token_error" not in line
+    said = f"reach +- lru {100 * max(line['error']):.2f} points, of bytes lru {100 * max(line['byte_error']):.2f}."
+    assert said in " ".join(dse(*command).out.split())
+
+
+def test_default_capacities_suit_a_sample(dse: Dse, large: str) -> None:
+    data = dse("mrc", large, "--policy", "lru", "--sample", "0.5", "--json").data
+    capacity = data["curves"][0]["capacity"]
+    assert len(capacity) > 2 and capacity[0] == 4 << 20, "of the large object, 32 times: 3.05 MiB, rounded up"
+    done = dse("mrc", large, "--policy", "lru", "--sample", "0.04")
+    assert done.status == 2 and "--sample: leaves a sample that needs capacities of at least 40000000" in done.err
+
+
+def test_a_sample_and_a_late_warmup(dse: Dse, large: str) -> None:
+    done = dse("mrc", large, "--policy", "lru,fifo", "--sample", "0.5", "--warmup", "29995")
+    assert done.status == 2 and done.err.count("\n") == 1
+    assert "--warmup: must leave an access in each of the 16 parts of the sample; got 29995" in done.err
+
+
+def test_what_is_enough_is_said_of_all_policies(dse: Dse, prompts: str) -> None:
+    policies = ("lru", "fifo", "sieve", "s3fifo", "arc")
+    text = dse("mrc", prompts, "--policy", ",".join(policies), "--capacity", "20,60,600,847").out
+    said = " ".join(text[text.index("Enough") :].split())
+    assert all(policy in said for policy in policies)
+    text = dse("mrc", prompts, "--policy", "lru,fifo,s3fifo,sieve", "--capacity", "20,600").out
+    data = dse("mrc", prompts, "--policy", "lru,fifo,s3fifo,sieve", "--capacity", "20,600", "--json").data
+    short = [c["policy"] for c in data["curves"] if c["hit_ratio"][1] < 0.9 * data["ceiling"]]
+    said = " ".join(text[text.index("Enough") :].split())
+    assert 0 < len(short) < 4 and f"nowhere: {listing(short)}." in said

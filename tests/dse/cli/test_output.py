@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dse.commands.output import plain
+from dse.commands.output import Output, ProgressLine, plain
 from dse.objective import Result, Task
 from dse.study import run_search
 from tests.dse.cli.conftest import Dse
@@ -84,3 +85,32 @@ def test_a_port_in_use_is_named(dse: Dse, folder: Path) -> None:
         port = str(taken.getsockname()[1])
         done = dse("ui", "--port", port)
     assert done.status == 2 and "--port: is taken by another program" in done.err and port in done.err
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_a_line_of_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, output, expected in (
+        (_Terminal(), Output(), "\rwait\x1b[K\r1/2\x1b[K\r\x1b[K"),
+        (_Terminal(), Output(quiet=True), ""),
+        (io.StringIO(), Output(), ""),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        line = ProgressLine(output, lambda done, of: f"{done}/{of}", "wait")
+        line(1, 2)
+        line(1, 2)
+        line.close()
+        assert stream.getvalue() == expected
+
+
+@pytest.mark.parametrize("arguments", ["presets --json", "presets", "presets nothing --json", "front none --json"])
+@pytest.mark.parametrize(("target", "said"), [(">&-", "standard output is closed"), ("> /dev/full", "cannot be written")])
+def test_output_that_goes_nowhere_is_told_in_a_line(folder: Path, arguments: str, target: str, said: str) -> None:
+    command = f"exec {sys.executable} -m dse.cli {arguments} {target}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode in (1, 2) and done.stderr.count("\n") == 1 and done.stderr.startswith("dse: ")
+    assert said in done.stderr or (arguments.startswith(("presets nothing", "front")) and target != ">&-")

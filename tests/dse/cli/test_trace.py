@@ -105,9 +105,18 @@ def test_next_reads_the_trace_in_the_same_way(dse: Dse, folder: Path) -> None:
     ("arguments", "message"),
     [
         (["nope.csv"], "dse: nope.csv: no such trace file"),
-        (["objects.csv", "--reader", "tabel"], "dse: unknown name in traces; got tabel. Did you mean table?"),
-        (["objects.csv", "--reader", "table"], "dse: key: is required: the column of the object."),
-        (["objects.csv", "--reader", "table", "--option", "ky=k"], "dse: ky: is not an option of the table format."),
+        (
+            ["objects.csv", "--reader", "tabel"],
+            "dse: objects.csv: --reader: unknown name in traces; got tabel. Did you mean table?",
+        ),
+        (["objects.csv", "--reader", "table"], "dse: objects.csv: --option key: is required: the column of the object."),
+        (["objects.csv", "--reader", "table", "--option", "ky=k"], "dse: objects.csv: --option ky: is not an option of the"),
+        (["objects.csv", "--option", "key"], "dse: objects.csv: no reader recognises"),
+        (["objects.csv", "--reader", "table", "--option", "key"], "dse: objects.csv: --option: must be key=value; got key"),
+        (
+            ["objects.csv", "--reader", "table", "--option", "text_ids=5"],
+            "dse: objects.csv: --option text_ids: must be true or",
+        ),
         (["objects.csv"], "dse: objects.csv: no reader recognises this trace. Name one with --reader NAME, of "),
     ],
 )
@@ -117,6 +126,28 @@ def test_mistakes(arguments: list[str], message: str, dse: Dse, folder: Path) ->
     assert done.status == 2 and done.out == "" and done.err.startswith(message) and done.err.count("\n") == 1
     told = dse("trace", "describe", *arguments, "--json")
     assert told.status == 2 and told.data["error"]["rule"]
+
+
+def test_a_pipe_is_refused_at_once(dse: Dse, folder: Path) -> None:
+    os.mkfifo(folder / "p.csv")
+    for arguments in ([], ["--reader", "table", "--option", "key=a"]):
+        assert dse("trace", "describe", "p.csv", *arguments).err == "dse: p.csv: must be a regular file\n"
+
+
+def test_a_name_that_is_not_utf8(dse: Dse, folder: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.jsonl")
+    os.rename(folder / chat(folder), folder / name)
+    done = dse("trace", "describe", name)
+    assert done.status == 0 and done.out.startswith("caf\\udce9.jsonl\n")
+    assert dse("trace", "describe", name, "--json").data["trace"] == name
+
+
+def test_a_mistake_in_a_line_has_its_number_in_json(dse: Dse, folder: Path) -> None:
+    (folder / "t.csv").write_text("a,s\n1,5\n2,x\n")
+    told = dse("trace", "describe", "t.csv", "--reader", "table", "--option", "key=a", "--option", "size=s", "--json").data[
+        "error"
+    ]
+    assert (told["file"], told["line"], told["path"], told["value"]) == ("t.csv", 3, "s", "x")
 
 
 def test_a_reader_that_leaves_early_is_no_error(folder: Path) -> None:

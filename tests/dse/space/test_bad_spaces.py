@@ -83,6 +83,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         search(engine__block_size={"choices": [16, "x"], "when": "engine.load == cheaper"}),
         ": search.engine.block_size.choices[1]: must be a whole number; got x",
     ),
+    "policy that knows the future": (
+        search(tiers__cxl__policy=["lru", "belady"]),
+        ": search.tiers.cxl.policy[1]: needs next_use, which the serving engine does not track; got belady. One of: arc, ",
+    ),
+    "policy that cannot run HBM": (
+        search(tiers__hbm__policy=["static", "lru"]),
+        ": search.tiers.hbm.policy[0]: may refuse a block that a running request needs, so it cannot run HBM; got static. ",
+    ),
     "choice of a *": (search(tiers__star__policy=["lru", "sieev"]), ": search.tiers.*.policy[1]: "),
     "unknown format": (search(kv_format=["bf16", "fp7"]), ": search.kv_format[1]"),
     "no choices": (search(tiers__cxl__policy=[]), ": search.tiers.cxl.policy: must have at least one choice"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -137,6 +138,29 @@ def test_numba_cache_dir_is_respected(cache: Path, tmp_path: Path, monkeypatch: 
     assert not cache.exists()
 
 
+def test_threads_compile_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling changes `sys.modules` and a setting of Numba's for a moment."""
+    inside: list[int] = []
+    most: list[int] = []
+
+    def compiled(*arguments: Any) -> Any:
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.pop()
+        return len
+
+    monkeypatch.setattr(generated, "cached_entry", compiled)
+    monkeypatch.setattr(generated, "uncached_entry", compiled)
+    folder = Path(str(doubling(tmp_path).__file__)).parent
+    with ThreadPoolExecutor(4) as pool:
+        asked = [
+            pool.submit(generated.generated_engine, "test", folder, Doubled(np.ones(n)), title="", module="doubling")
+            for n in range(4)
+        ]
+    assert [one.result() for one in asked] == [len] * 4 and most == [1] * 4
+
+
 def test_an_edited_policy_is_another_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = policy_module("fifo")
     source = Path(str(original.__file__)).read_text(encoding="utf-8")
@@ -168,7 +192,6 @@ def test_the_hash_covers_modules_and_numbers_a_policy_imports(tmp_path: Path) ->
         digests.append(next(iter(generated.jitted_sources(from_file("simcore.policies", path)).values())))
         del sys.modules["limits"]
     assert digests[0] != digests[1]
-
 
 
 def _python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -37,7 +37,7 @@ def test_every_filter_has_a_twin() -> None:
 
 
 def needs_sizes(name: str) -> bool:
-    return "size" in find("simcore.admission", name).NEEDS
+    return "units" in find("simcore.admission", name).NEEDS
 
 
 def trace(n_objects: int, length: int, seed: int, *, sized: bool) -> tuple[list[int], list[int] | None]:

@@ -41,8 +41,15 @@ def test_no_policy_beats_the_bounds(name: str, case: tuple[Accesses, int]) -> No
     assert find("simcore.policies", name).NEEDS <= {"next_use", "clock", "depth", "request", *COLUMNS}
     some, most = run(accesses, capacity, name).tiers[0], run(accesses, capacity, "min").tiers[0]
     assert some.hits <= most.hits
+    assert some.refused == 0 or capacity == 0 or getattr(find("simcore.policies", name), "MAY_REFUSE", False)
     if some.refused == 0:
         assert some.hits <= run(accesses, capacity, "belady").tiers[0].hits
+
+
+@pytest.mark.parametrize("name", ["gdsf", "min", "static"])
+def test_what_may_refuse_a_newcomer_does(name: str) -> None:
+    refused = run(Accesses.of([1, 1, 2, 2, 3, 1, 2]), 2, name).tiers[0].refused
+    assert refused == 1 and find("simcore.policies", name).MAY_REFUSE
 
 
 def fewest_misses(ids: list[int], capacity: int, bypass: bool) -> int:

@@ -10,14 +10,18 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+import simcore.edited
+from simcore.compiling import generated
 from simcore.errors import InputError, SimcoreError
+from simcore.plugins import from_file
 from simcore.replay import curve as curves
-from simcore.replay import store, sweep
+from simcore.replay import engine, store, sweep
 from simcore.replay.curve import Curve, default_capacities, miss_ratio_curve
 from simcore.replay.run import replay
 from simcore.replay.setup import Tier
@@ -158,6 +162,61 @@ def test_an_edited_policy_makes_another_curve(runs: list[int], tmp_path: Path) -
     assert runs == [1, 1] and ratios[0] == ratios[2] != ratios[1]
 
 
+def test_an_edit_under_a_running_process_keeps_no_curve(
+    runs: list[int], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The policy calls what was loaded before the edit: that answers, and is kept under no name."""
+    monkeypatch.syspath_prepend(tmp_path)
+    helper, path = tmp_path / "end_of_own.py", tmp_path / "own.py"
+    lines = "from simcore.kernel import kernel\n\n@kernel\ndef end(st, head):\n    return st.node[head].{end}\n"
+    helper.write_text(lines.format(end="next"))
+    path.write_text(
+        "from end_of_own import end\n" + OWN.replace("return st.node[list_head(st, s, 0)].{end}", "return end(st, 1)")
+    )
+    time.sleep(0.02)
+    monkeypatch.setattr(simcore.edited, "STARTED_NS", time.time_ns() - 1)
+    monkeypatch.setattr(store, "_of_package", list)
+    time.sleep(0.02)
+    ratios = [miss_ratio_curve(trace(), [path], [20])[0].hit_ratio[0] for _ in range(2)]
+    kept = set(cache.iterdir())
+    assert runs == [1] and len(kept) == 1
+    helper.write_text(lines.format(end="prev"))
+    ratios += [miss_ratio_curve(trace(), [path], [20])[0].hit_ratio[0] for _ in range(2)]
+    assert runs == [1] * 3 and len(set(ratios)) == 1 and set(cache.iterdir()) == kept
+
+
+def test_a_number_that_is_compiled_in_makes_another_curve(tmp_path: Path) -> None:
+    """Where it is computed, no file tells it."""
+    path = tmp_path / "own.py"
+    path.write_text("from limits import LIMIT\n" + OWN.format(end="next"))
+    keys = []
+    for limit in (3, 4, 3):
+        sys.modules["limits"] = ModuleType("limits")
+        sys.modules["limits"].LIMIT = limit  # type: ignore[attr-defined]
+        module = from_file("simcore.policies", path)
+        keys.append(store.key_of({}, [module]))
+        del sys.modules["limits"], sys.modules[module.__name__]
+    assert None not in keys and keys[0] == keys[2] != keys[1]
+
+
+@pytest.mark.parametrize("ways", [0, 16])
+def test_all_is_compiled_before_there_are_threads(ways: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each loop once, that of a cache of one set too, which is not that of a cache of several."""
+    compiled: list[tuple[str, bool]] = []
+    made = generated.generated_engine
+
+    def generated_engine(*arguments: Any, **named: Any) -> Any:
+        assert threading.current_thread() is threading.main_thread()
+        compiled.append((named["title"].split()[-1], "SETS = True" in named["modules"]["verbs"]))
+        return made(*arguments, **named)
+
+    monkeypatch.setattr(engine, "generated_engine", generated_engine)
+    monkeypatch.setattr(engine, "_loaded", {})
+    miss_ratio_curve(trace(), ["fifo", "sieve", ("fifo", {})], [16, 32, 64], ways=ways, threads=4)
+    kinds = [False, True] if ways else [False]
+    assert compiled == [(policy, sets) for policy in ("fifo", "sieve") for sets in kinds]
+
+
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"crc": 0, "content": {}}', b"\xff", None])
 def test_a_damaged_file_is_made_again(damage: bytes | None, cache: Path, runs: list[int]) -> None:
     (first,) = miss_ratio_curve(trace(), ["sieve"], [5, 50])
@@ -195,6 +254,8 @@ def test_old_files_go_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["lru"], {"order": "up"}, "order: must be one of"),
         (["lru"], {"warmup": 5_000}, "warmup: must be below the 5000 requests"),
         (["lru"], {"threads": 0}, "threads: must be at least 1"),
+        (["lru"], {"seed": -1}, "seed: must be at least 0; got -1"),
+        (["lru"], {"sample": 1.0}, "rate: must be between 0 and 1; got 1"),
         (["lru"], {"count": 1}, "count: must be at least 2"),
         (["sieve"], {"sample": 0.5}, "rate: must leave at least 5000"),
     ],

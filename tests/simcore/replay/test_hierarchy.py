@@ -35,14 +35,15 @@ def tiers_of(draw: Any, most: int, *, sets: bool = False) -> list[Tier]:
         policy, _, admission = kind.partition("+")
         ways = draw(st.integers(1, 4)) if sets else 0
         capacity = draw(st.integers(0, most)) if not sets else ways * draw(st.integers(0, 6))
+        placement = draw(st.sampled_from(["exclusive", "inclusive"])) if number else "exclusive"
         tiers.append(
             Tier(
                 name=f"t{number}",
                 capacity=capacity,
                 policy=policy,
                 admission=admission or "none",
-                placement=draw(st.sampled_from(["exclusive", "inclusive"])),
-                write=draw(st.sampled_from(["through", "back"])),
+                placement=placement,
+                write=draw(st.sampled_from(["through", "back"])) if placement == "inclusive" else "through",
                 ways=ways,
             )
         )

@@ -41,11 +41,13 @@ def most_hit_tokens(trace: Trace, setup: ServingSetup, result: ServingResult) ->
     """Of each request, the tokens of its leading blocks that requests admitted before it, or with it, have."""
     output = setup.output_reuse and trace.has_output_ids
     view = units(trace, setup.unit_tokens, partial_block=setup.partial_block, output=output)
+    computed = (trace.input_tokens.astype(np.int64) + trace.output_tokens - 1) // setup.unit_tokens
+    end = view.start[:-1] + np.maximum(np.minimum(np.diff(view.start), computed), view.prompt_units)
     admitted = result.arrival_s + result.queue_s
     most = np.zeros(trace.n, np.int64)
     for q in np.flatnonzero(~result.rejected):
         others = (p for p in np.flatnonzero(admitted <= admitted[q] + 1e-9) if p != q)
-        known = {block for p in others for block in view.ids[view.start[p] : view.start[p + 1]].tolist()}
+        known = {block for p in others for block in view.ids[view.start[p] : end[p]].tolist()}
         own = view.ids[view.start[q] : view.start[q] + view.prompt_units[q]].tolist()
         run = next((k for k, block in enumerate(own) if block not in known), len(own))
         most[q] = min(run * setup.unit_tokens, int(trace.input_tokens[q]))
@@ -56,7 +58,7 @@ def most_hit_tokens(trace: Trace, setup: ServingSetup, result: ServingResult) ->
 def test_it_runs_pools_and_tiers(name: str) -> None:
     """`serve` checks what the stores hold, gain and lose; hits are those of an infinite cache at most."""
     evicted = hits = 0
-    for trace, setup in cases([name], POLICIES.index(name), 12):
+    for trace, setup in cases([name], POLICIES.index(name), 12 if name in IN_HBM else 40):
         result = serve(trace, setup)
         assert differences(result, serve(trace, setup)) == []
         assert differences(result, serve(trace, setup, leap=False)) == []
@@ -64,7 +66,7 @@ def test_it_runs_pools_and_tiers(name: str) -> None:
         stores = [store for store in result.stores.values() if name in IN_HBM or store.name != "hbm"]
         evicted += sum(store.out_evicted + store.out_dropped for store in stores)
         hits += sum(store.hits for store in stores)
-    assert hits > 50
+    assert hits > (50 if name in IN_HBM else 10)
     assert evicted > 50 or name == "static"
 
 
@@ -90,7 +92,10 @@ def test_where_blocks_leave_at_their_first_hit_it_is_fifo(name: str) -> None:
     """As it declares; a search then takes designs with such policies for one."""
     dropped = 0
     for trace, setup in cases([name], 50, 40):
-        tiers = tuple(replace(tier, placement="exclusive") for tier in setup.tiers)
+        tiers = tuple(
+            replace(tier, placement="exclusive", capacity_blocks=3 + tier.capacity_blocks // 8) for tier in setup.tiers
+        )
+        setup = replace(setup, load_rule="always", write_backlog_s=1e6)
         results = [
             serve(trace, replace(setup, hbm_policy="lru", tiers=tuple(replace(tier, policy=policy) for tier in tiers)))
             for policy in (name, "fifo")
@@ -105,7 +110,9 @@ def test_what_must_know_more_is_refused(name: str) -> None:
     assert find(FAMILY, name).NEEDS - PROVIDED
     tier = StoreSetup(name="dram", capacity_blocks=5, policy=name)
     for setup, path in ((setup_of(hbm_policy=name), "hbm_policy"), (setup_of(tiers=(tier,)), "tiers.0.policy")):
-        with pytest.raises(InputError, match=r"needs .*, which the serving engine does not track; got .*One of: arc, ") as caught:
+        with pytest.raises(
+            InputError, match=r"needs .*, which the serving engine does not track; got .*One of: arc, "
+        ) as caught:
             serve(trace_of([(0, "a", 1)]), setup)
         assert caught.value.path == path and caught.value.value == name
 
@@ -119,12 +126,9 @@ def test_what_may_refuse_a_block_cannot_run_a_pool(name: str) -> None:
     assert name not in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("name", ["gdsf", "static"])
-def test_what_may_refuse_a_block_does_so_in_a_tier(name: str) -> None:
-    flows = [store for case in cases([name], 3, 40) for store in serve(*case).stores.values() if store.name != "hbm"]
-    open_links = [replace(setup, write_backlog_s=1e6) for _, setup in cases([name], 3, 40)]
-    assert flows
+def test_what_refuses_blocks_in_a_tier_is_counted() -> None:
     refused = 0
-    for (trace, _), setup in zip(cases([name], 3, 40), open_links, strict=True):
-        refused += sum(store.writes_refused for store in serve(trace, setup).stores.values())
+    for trace, setup in cases(["static"], 3, 40):
+        result = serve(trace, replace(setup, write_backlog_s=1e6))  # no write is refused for its links
+        refused += sum(store.writes_refused for store in result.stores.values())
     assert refused > 100

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.errors import InputError
+from simcore.traces import accesses as accesses_module
 from simcore.traces.accesses import Accesses, next_use
 from simcore.traces.batches import batched, deduplicated
 from simcore.traces.blocks import block_accesses
@@ -165,3 +166,59 @@ def test_blocks_go_on_over_the_output() -> None:
     accesses = block_accesses(trace, None, output=True)
     assert (accesses.ids.tolist(), list(accesses.tokens)) == ([0, 1, 2, 0, 1, 2, 3], [10] * 7)  # type: ignore[arg-type]
     assert block_accesses(trace, None).ids.tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"ids": [0, 2**32]}, r"ids\[1\]: must be between 0 and 1; got 4294967296"),
+        ({"ids": [0, -1]}, r"ids\[1\]: must be between 0 and 1; got -1"),
+        ({"ids": [0, 1.9]}, "ids: must be whole numbers; got float64"),
+        ({"ids": ["a", "b"]}, "ids: must be whole numbers; got <U1"),
+        ({"ids": [[0, 1]]}, "ids: must be a list; got 2 dimensions"),
+        ({"ids": [0, 1], "tokens": [1, 2**32 + 5]}, r"tokens\[1\]: must be between 1 and 2147483647; got 4294967301"),
+        ({"ids": [0, 1], "category": [2**31, 0]}, r"category\[0\]: must be between 0 and 2147483647; got 2147483648"),
+        ({"ids": [0, 1], "category": [True, False]}, "category: must be whole numbers; got bool"),
+        ({"ids": [0, 1], "sizes": np.array([1, 2**63], np.uint64)}, r"sizes\[1\]: must be between 1 and 9223372036854775807"),
+        ({"ids": [0, 1], "sizes": [1.0, 2.0]}, "sizes: must be whole numbers; got float64"),
+        ({"ids": [0, 1], "request_start": [0, 1.5, 2]}, "request_start: must be whole numbers; got float64"),
+        ({"ids": [0, 1], "time_s": ["0", "1"]}, "time_s: must be numbers; got <U1"),
+    ],
+)
+def test_entries_are_refused_and_never_changed(columns: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Accesses(n_objects=2, **columns)  # type: ignore[arg-type]
+
+
+def test_other_types_that_hold_the_same_entries_will_do() -> None:
+    small = Accesses(
+        ids=np.array([0, 1], np.int8),  # type: ignore[arg-type]
+        n_objects=2,
+        tokens=np.array([7, 2**31 - 1], np.uint64),  # type: ignore[arg-type]
+        time_s=[0, 1],  # type: ignore[arg-type]
+    )
+    assert small.ids.tolist() == [0, 1] and small.tokens is not None and small.tokens.tolist() == [7, 2**31 - 1]
+    assert small.time_s is not None and small.time_s.tolist() == [0.0, 1.0]
+    with pytest.raises(InputError, match="at least one access"):
+        Accesses(ids=[], n_objects=0)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="keys: must be whole numbers; got float64"):
+        Accesses.of([1.0, 2.0])
+
+
+def test_arrays_of_the_right_type_are_kept_and_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    plain = accesses_module._refuse_outside
+    monkeypatch.setattr(accesses_module, "_refuse_outside", lambda name, *rest: (looked.append(name), plain(name, *rest)))
+    ids = np.array([0, 1, 0], np.uint32)
+    kept = Accesses(ids=ids, n_objects=2, sizes=np.array([4, 5, 4]))
+    assert looked == ["sizes", "ids"] and np.shares_memory(kept.ids, ids)
+
+
+def test_sizes_must_sum_to_less_than_64_bits_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accesses_module, "_CHECKED_AT_ONCE", 3)
+    most = 2**62 - 1
+    Accesses.of([1], sizes=[most])
+    Accesses.of([1, 2, 3, 4, 5], sizes=[2**61, 1, 1, 2**61 - 4, 1])  # length times maximum alone would not do
+    for sizes in ([2**62], [most, 1], [2**61, 1, 1, 2**61 - 3, 1], [2**62] * 7):
+        with pytest.raises(InputError, match=f"sizes: must sum to less than 2\\^62 bytes; got {sum(sizes)}"):
+            Accesses.of(range(len(sizes)), sizes=sizes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
+import socket
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -108,3 +110,22 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, suffix: str) -> None
     tracemalloc.stop()
     assert n == 4_000_000
     assert peak < 30_000_000  # all of it would be 36 MB
+
+
+@pytest.mark.parametrize("use", [read_bytes, read_text, head_bytes, head_text, open_stream, lambda path: list(lines(path))])
+def test_only_regular_files_are_opened(tmp_path: Path, use: Any) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        for path in (tmp_path / "pipe", tmp_path / "socket", Path("/dev/zero")):
+            with pytest.raises(InputError, match=f"^{path}: must be a regular file$"):
+                use(path)
+
+
+@pytest.mark.parametrize("use", [read_text, lambda path: list(lines(path)), lambda path: list(pieces(path, 1 << 16))])
+def test_binary_content_after_the_head_is_refused_with_its_line(tmp_path: Path, use: Any) -> None:
+    late = written(tmp_path, "late", b"12345\n" * 20_000 + b"6\x007\n")
+    with pytest.raises(InputError, match="late:20001: must be a text file, this is binary"):
+        use(late)
+    with pytest.raises(InputError, match="early: must be a text file, this is binary"):
+        use(written(tmp_path, "early", b"1\x00\n"))

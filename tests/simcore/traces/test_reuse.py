@@ -132,3 +132,9 @@ def test_mooncake_ceiling(shared: Path) -> None:
     assert (int(ideal.hit_units.sum()), ideal.prompt_units) == (288_500 - 182_790, 288_500)
     assert round(ideal.unit_ratio, 4) == 0.3664
     assert (ideal.hit_units == 0).sum() == 1  # all but the first begin with the same block
+
+
+def test_blocks_too_large_to_count_are_refused() -> None:
+    assert reuse_unit(2**61, 512) == 2**61
+    with pytest.raises(InputError, match="block_size: is too large with granules of 512 tokens; got 99999999999999999"):
+        reuse_unit(99999999999999999, 512)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -212,3 +213,23 @@ def test_readers_that_break_their_contract(cache: Path, tmp_path: Path, monkeypa
     monkeypatch.setattr(id_lines, "chunks", lambda path: iter(parts))
     start = read_accesses(path, reader="id_lines").request_start
     assert start is not None and start.tolist() == [0, 3, 4]
+
+
+def test_names_that_are_not_utf8(cache: Path, trace: Path) -> None:
+    named = trace.with_name(os.fsdecode(b"caf\xe9.csv"))
+    trace.rename(named)
+    first = read_accesses(named, reader="table", **ROLES)
+    assert first.source.endswith(named.name) and len(entries(cache)) == 1
+    assert columns(read_accesses(named, reader="table", **ROLES)) == columns(first)
+
+
+def test_what_killed_processes_left_is_swept_after_a_day(cache: Path, trace: Path) -> None:
+    day_ago = time.time() - 90_000
+    for name, old in ((".building.dead", True), (".building.live", False)):
+        inside = cache / name / "entry"
+        inside.mkdir(parents=True)
+        (inside / "ids.npy").write_bytes(b"x")
+        for path in (*([inside / "ids.npy"] if old else []), inside, cache / name):
+            os.utime(path, (day_ago, day_ago))
+    read_accesses(trace, reader="table", **ROLES)
+    assert [path.name for path in cache.glob(".building.*")] == [".building.live"]
