@@ -191,7 +191,7 @@ def _sizes(trace: Section, width: int) -> list[str]:
 def _categories(trace: Section, width: int) -> list[str]:
     found = trace["categories"]
     rows = found["largest"][:CATEGORIES]
-    what = "tenants" if trace["lengths"] is not None else "tables or kinds"
+    what = "kinds of request" if trace["lengths"] is not None else "tables or kinds"
     columns = [
         Column("number", "", tuple(str(row["category"]) for row in rows)),
         Column("accesses", "", tuple(count(row["accesses"]) for row in rows)),

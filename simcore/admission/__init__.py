@@ -8,5 +8,6 @@ A filter module defines jitted verbs over the same state as eviction policies (s
     prefer(st, s, obj, i) -> bool   may it take the place of the object in slot i, the policy's choice? Asked for each victim
 
 and data as policies do: `Params`, STORE_FIELDS, OBJECT_FIELDS, WORDS, NEEDS, each name beginning with the filter's own.
-A filter with WORDS declares ("filter_words", np.uint64) among its STORE_FIELDS: where they begin in `st.words`.
+A filter with WORDS declares ("filter_words", np.uint64) among its STORE_FIELDS: where they begin in `st.words`. It has
+no REALS, SPARE_NODES or learn.
 """

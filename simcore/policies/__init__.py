@@ -22,7 +22,7 @@ and data, all but NEEDS and FIELDS optional:
 
     NEEDS = frozenset({"next_use"})           what it must know of an access, read as st.event[0].next_use; an engine without it
                                               refuses. Known: next_use (when the object is asked for next, in touches, 2^62 if
-                                              never), clock (touches so far), units (its size; a trace without sizes is refused),
+                                              never), clock (touches so far), units (its size; a trace without is refused),
                                               depth (place in the request), request (its number), category (kind of request, or
                                               table), time_s. In on_hit, on_miss and on_insert they are those of the object; in
                                               choose_victim those of the newcomer

@@ -14,6 +14,9 @@ first forest the least recently used object is evicted. Of equal predictions the
 
 Pins: a pinned object is no candidate; released, it is the newest, with what is known of its uses.
 
+On prefix chains it is no use: it does not know that a block is worth nothing without those before it, evicts heads before
+tails, and falls below LRU in large caches (experiments/04_policies_on_real_traces).
+
 Training costs time that a real cache would spend too: a replay reports it. It takes place between chunks of a replay, whose
 ends are those of the warm-up and multiples of LEARN_EVERY accesses, in one thread, and draws nothing from the replay's seed.
 """

@@ -64,7 +64,7 @@ def replay(
         InputError: a tier is wrong, a policy needs what the trace does not have, or nothing is left after the warm-up.
     """
     validate(tiers, accesses.sizes is not None)
-    check_options(accesses, order, warmup)
+    check_options(accesses, order, warmup, seed)
     if prepared is None or prepared.accesses is not accesses:
         prepared = Prepared(accesses)
     cache = Hierarchy(prepared, tiers, tail_first=order == "tail_first", seed=seed, keep_found=keep_found)
@@ -134,7 +134,7 @@ class Hierarchy:
             self._fill(number, first[chosen])
 
     def _fill(self, number: int, at: NDArray[np.int64]) -> None:
-        """Put the objects of accesses `at` into one tier alone, past its filter, at time 0: all their uses are still to come."""
+        """Put the objects of accesses `at` into one tier alone, past its filter, at time 0: all their uses are to come."""
         variant = replace(self._variants[number], chain=False, below=False, unfiltered=True)
         st = self._states[number]
         told = {name: column[at] for name, column in self._columns.items()}

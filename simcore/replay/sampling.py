@@ -17,9 +17,9 @@ The error is estimated from the sample itself: its objects fall by other bits of
 rate R / GROUPS, each with a curve of its own. The spread of these estimates the error of their mean and so of the whole, here
 given as half the width of the 95 % interval (Student's t). Over 100 seeds each on three public traces (Mooncake conversation,
 Scarab recommendations, a DLRM table) at rates of 0.1 and 0.3, it held the true LRU ratio in 92 to 99 % of cases: hot objects
-make the distribution skewed. Around ratios of tokens and bytes, each estimated alike, it did in 97 % of 40 seeds on the Mooncake
-trace and on one with lognormal sizes. It does not see what is the same in all groups: that capacities are whole numbers, and that a
-policy may not scale.
+make the distribution skewed. Around ratios of tokens and bytes, each estimated alike, it did in 97 % (40 seeds each on the
+Mooncake trace and on one with lognormal sizes). It does not see what is the same in all groups: that capacities are whole
+numbers, and that a policy may not scale.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class Tier:
         """Raises:
         InputError: a field is out of range, or it does not go with object sizes.
         """
-        if self.capacity < 0:
-            raise InputError("must not be negative", path="capacity", value=self.capacity)
+        if not 0 <= self.capacity < 2**62:
+            raise InputError("must be at least 0 and below 2^62", path="capacity", value=self.capacity)
         _one_of("placement", self.placement, PLACEMENTS)
         _one_of("write", self.write, WRITES)
         if self.write == "back" and self.placement == "exclusive":

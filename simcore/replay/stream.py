@@ -16,7 +16,7 @@ from simcore.replay.prepared import Asked, Prepared
 from simcore.replay.result import Replay
 from simcore.replay.run import Hierarchy
 from simcore.replay.setup import ORDERS, Tier, validate
-from simcore.replay.spans import place, spans
+from simcore.replay.spans import check_seed, place, spans
 from simcore.traces.accesses import DTYPES, Accesses
 
 Chunk = Accesses | NDArray[Any]
@@ -52,6 +52,7 @@ def replay_stream(
     """
     if order not in ORDERS:
         raise InputError(f"must be one of {', '.join(ORDERS)}", path="order", value=order)
+    check_seed(seed)
     if warmup < 0:
         raise InputError("must not be negative", path="warmup", value=warmup)
     stream: _Stream | None = None
