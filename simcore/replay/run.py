@@ -23,7 +23,7 @@ from simcore.replay.prepared import Asked, Prepared
 from simcore.replay.result import Replay, TierResult, definition_of
 from simcore.replay.setup import Tier, validate
 from simcore.replay.spans import CHUNK, check_options, place, spans
-from simcore.replay.state import COLUMNS, State
+from simcore.replay.state import COLUMNS, NO_VICTIM, OVERFULL, State
 from simcore.traces.accesses import Accesses
 
 Progress = Callable[[int, int], None]
@@ -186,7 +186,7 @@ class Hierarchy:
         variant, st = self._variants[number], self._states[number]
         out: dict[str, NDArray[Any]] = {}
         if variant.feeds:
-            most = 3 * len(events["ids"]) + int(st.store["count"].sum())
+            most = 3 * len(events["ids"]) + int(np.count_nonzero(st.slot))
             out = {"ids": np.empty(most, np.uint32), "kind": np.empty(most, np.uint8), "place": np.empty(most, np.uint32)}
             out |= {name: np.empty(most, COLUMNS[name]) for name in variant.sent}
         given = {name: array if name == "found" else sealed(array) for name, array in events.items()}
@@ -194,8 +194,10 @@ class Hierarchy:
         with self._blaming(number, "fails in a replay"):
             self._loops[number](st)
         if st.run[0].fault:
-            file = str(variant.policy.__file__)
-            raise InputError("chose a victim that is no resident object", file=file, path=f"tiers.{number}.policy")
+            rules = {NO_VICTIM: "chose a victim that is no resident object"}
+            rules[OVERFULL] = "breaks a law of the engine: more objects than the capacity"
+            rule = rules[int(st.run[0].fault)]
+            raise InputError(rule, file=str(variant.policy.__file__), path=f"tiers.{number}.policy")
         done = int(st.run[0].out)
         below = {name: array[:done] for name, array in out.items()}
         return {**below, "found": events["found"], **({"start": events["start"]} if "start" in events else {})}

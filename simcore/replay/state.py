@@ -13,6 +13,8 @@ from simcore.declared import object_fields, record, slot_fields, store_fields
 GET, PUT, LOOKUP = 0, 1, 2  # kinds of events
 # What a GET and a PUT do: see `simcore.replay.setup.Tier`
 EXCLUSIVE, INCLUSIVE_THROUGH, INCLUSIVE_BACK = 0, 1, 2
+# why a chunk ended early; only policies from outside the package are looked at that closely
+FINE, NO_VICTIM, OVERFULL = 0, 1, 2
 
 _I8, _U8, _U4, _F8 = np.int64, np.uint64, np.uint32, np.float64
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import LIST_HEADS, Bool, Int, Slot, incoming_size, inlined, kernel, size_of
-from simcore.replay.state import PUT, State
+from simcore.replay.state import NO_VICTIM, OVERFULL, PUT, State
 
 from .columns import carry, send_carried
 from .verbs import CHECKED, COUNTED, FEEDS, SIZED, admission_init, choose_victim, init, on_evict, on_insert, prefer
@@ -30,6 +30,9 @@ def insert(st: State, s: Int, obj: Int) -> Bool:
     size = incoming_size(st)
     if st.store[s].used + size <= st.store[s].cap:
         i = _unused(st, s)
+        if CHECKED and i == np.uint32(0):
+            st.run[0].fault = OVERFULL
+            return False
     else:
         i = _vacated(st, s, obj, size) if SIZED else _replaced(st, s, obj)
         if i == np.uint32(0):
@@ -78,7 +81,7 @@ def _victim(st: State, s: Int, obj: Int) -> Slot:
     chosen = choose_victim(st, s)
     i = np.uint32(chosen)
     if CHECKED and (i != chosen or (i != np.uint32(0) and not _resident(st, s, i))):  # what does not fit a slot changed above
-        st.run[0].fault = 1
+        st.run[0].fault = NO_VICTIM
         return np.uint32(0)
     if i == np.uint32(0) or not prefer(st, s, obj, i):
         return np.uint32(0)
@@ -87,12 +90,14 @@ def _victim(st: State, s: Int, obj: Int) -> Slot:
 
 @inlined
 def _unused(st: State, s: Int) -> Slot:
-    """A slot that holds nothing."""
+    """A slot that holds nothing; 0 if a policy from outside the package made the store believe that it has more."""
     i = st.store[s].free
     if i != np.uint32(0):
         st.store[s].free = st.node[i].next
     else:
         i = st.store[s].fresh
+        if CHECKED and i - st.store[s].heads >= st.store[s].slots + LIST_HEADS:
+            return np.uint32(0)
         st.store[s].fresh = i + np.uint32(1)
     st.node[i].prev = i
     st.node[i].next = i

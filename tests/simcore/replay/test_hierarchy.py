@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import InternalError
+from simcore.errors import InputError
 from simcore.replay.result import Replay
 from simcore.replay.run import replay
 from simcore.replay.setup import Tier
@@ -144,5 +144,5 @@ def test_a_policy_that_meddles_with_what_the_engine_counts_is_found_out(tmp_path
     text = (Path(__file__).parents[3] / "simcore/policies/lru.py").read_text()
     broken = tmp_path / "broken.py"
     broken.write_text(text.replace("    pass\n", f"    st.store[s].{field} -= 1\n"))
-    with pytest.raises(InternalError, match="does not hold"):
+    with pytest.raises(InputError, match="breaks a law of the engine"):
         replay(accesses_of([0, 1, 2, 3, 4, 0, 1, 2, 3, 4]), [Tier(capacity=30, policy=broken)])
