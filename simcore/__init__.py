@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     )
     from simcore.specs.base import yaml_dict
     from simcore.traces.accesses import Accesses
-    from simcore.traces.load import read_accesses
+    from simcore.traces.load import format_of, read_accesses
+    from simcore.traces.options import option_names, parse_options
 
 _LATER = {
     "metrics": "METRICS Metric find_metric mean_values metric_values",
@@ -55,7 +56,8 @@ _LATER = {
     ),
     "specs.base": "yaml_dict",
     "traces.accesses": "Accesses",
-    "traces.load": "read_accesses",
+    "traces.load": "format_of read_accesses",
+    "traces.options": "option_names parse_options",
 }
 """What is imported when it is first used: a replay has no use for scenarios, nor a list of presets for the compiler."""
 
@@ -86,6 +88,7 @@ __all__ = [
     "expand_scenario",
     "explain",
     "find_metric",
+    "format_of",
     "list_presets",
     "load_preset",
     "load_scenario",
@@ -95,6 +98,8 @@ __all__ = [
     "metric_values",
     "miss_ratio_curve",
     "named_kv_bytes_per_token",
+    "option_names",
+    "parse_options",
     "prepare",
     "read_accesses",
     "sees_the_future",

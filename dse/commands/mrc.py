@@ -103,11 +103,8 @@ def run(request: Request, output: Output) -> int:
 
 
 def _read(request: Request) -> Accesses:
-    from simcore.traces.load import format_of
-    from simcore.traces.options import parse_options
-
     try:
-        options = parse_options(format_of(request.trace, request.reader), request.option)
+        options = simcore.parse_options(simcore.format_of(request.trace, request.reader), request.option)
         return simcore.read_accesses(request.trace, reader=request.reader, block_size=request.block_size, **options)
     except InputError as error:
         raise given.reading_mistake(error, request.trace, request.reader, request.option) from None

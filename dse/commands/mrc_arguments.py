@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import simcore
 from simcore.errors import InputError, did_you_mean
 from simcore.plugins import names
 from simcore.units import parse_quantity
@@ -96,15 +97,12 @@ def name_of(member: str | Path) -> str:
 
 def reading_mistake(error: InputError, trace: Path, reader: str | None, options: Iterable[str]) -> InputError:
     """A mistake in what a trace's reader was asked for: with the file, and in words of the command line."""
-    from simcore.traces.load import format_of
-    from simcore.traces.options import parameters
-
     hint = error.hint.replace("reader: NAME", "--reader NAME") if error.hint else error.hint
     path = error.path
     if error.file is None:
         known = {text.partition("=")[0].strip().replace("-", "_") for text in options}
         with suppress(InputError):
-            known |= set(parameters(format_of(trace, reader)))
+            known |= set(simcore.option_names(simcore.format_of(trace, reader)))
         flags = {None: "--reader", "option": "--option", "block_size": "--block-size"}
         path = f"--option {path}" if path in known else flags.get(path, path)
     file = error.file if error.file is not None else str(trace)

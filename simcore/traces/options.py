@@ -106,3 +106,8 @@ def _value(name: str, text: str, kinds: set[str]) -> Any:
     if not any(_is_of(value, kind) for kind in kinds):
         raise InputError(_rule(kinds), path=name, value=text)
     return value
+
+
+def option_names(module: ModuleType) -> list[str]:
+    """Names of the options of a reader's format."""
+    return list(parameters(module))

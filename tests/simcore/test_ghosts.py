@@ -75,9 +75,9 @@ def test_ghosts_are_found_counted_and_forgotten_oldest_first(size: int | None) -
         operations.append((code, x))
         expected.append([known[0] if known else -1, len(known), unit * len(known), len(known)])
     fields: list[Any] = [("prev", np.uint32), ("next", np.uint32), ("obj", np.uint32)]
-    node = np.zeros(SPARE + OBJECTS, np.dtype(fields + ([] if size is None else [("size", np.int64)]), align=True))
+    node = np.zeros(SPARE + OBJECTS, np.dtype(fields + ([] if size is None else [("units", np.int64)]), align=True))
     if size is not None:
-        node["size"][SLOT] = size
+        node["units"][SLOT] = size
     store = np.zeros(1, np.dtype([("spare", np.uint32), ("objects", np.uint64), *STORE_FIELDS], align=True))
     store["spare"] = SPARE
     remembered = np.zeros(OBJECTS, np.dtype(list(OBJECT_FIELDS)))
