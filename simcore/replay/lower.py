@@ -128,7 +128,7 @@ def _within(start: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def new_state(tier: Tier, variant: Variant, accesses: Accesses, *, number: int, tail_first: bool, seed: int) -> State:
-    """The empty state of a tier; its events are put in by `with_events`."""
+    """The empty state of a tier; a run puts in the events of each chunk."""
     modules = (variant.policy, variant.admission)
     sets = tier.capacity // tier.ways if variant.sets else 1
     slots = _slots(tier.capacity // sets, accesses)
