@@ -24,12 +24,8 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes on standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="More detail; a traceback when something fails.")]
-Set = Annotated[
-    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Pin a dotted path of the scenario; repeatable.")
-]
-StudyName = Annotated[
-    str, typer.Argument(metavar="STUDY", help="A name under studies/, or the path of a study folder.")
-]
+Set = Annotated[list[str], typer.Option("--set", metavar="PATH=VALUE", help="Pin a dotted path of the scenario; repeatable.")]
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="A name under studies/, or the path of a study folder.")]
 Reader = Annotated[
     str | None, typer.Option(metavar="NAME", help="Format of the trace; default: by its content, then by its name.")
 ]
@@ -51,9 +47,7 @@ app.add_typer(traces, name="trace")
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Design-space exploration of tiered caches: latency against memory cost."""
 
@@ -74,15 +68,11 @@ def search(
     workers: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Processes of the process backend; default: all cores.")
     ] = None,
-    storage: Annotated[
-        str | None, typer.Option(metavar="URL", help="Optuna storage instead of the study's journal.")
-    ] = None,
+    storage: Annotated[str | None, typer.Option(metavar="URL", help="Optuna storage instead of the study's journal.")] = None,
     tracking_uri: Annotated[
         str | None, typer.Option(metavar="URI", help=f"MLflow store or server; none: do not record. {_STORE}")
     ] = None,
-    study: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name under studies/; default: the space's name.")
-    ] = None,
+    study: Annotated[str | None, typer.Option(metavar="NAME", help="Name under studies/; default: the space's name.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the study of that name, or start it.")] = False,
     assignments: Set = [],  # noqa: B006  (typer copies it)
     json: Json = False,
@@ -92,9 +82,7 @@ def search(
     """Search a space for its Pareto front."""
     from dse.commands.search import Request, run
 
-    request = Request(
-        space, tuple(assignments), trials, seed, sampler, backend, workers, storage, tracking_uri, study, resume
-    )
+    request = Request(space, tuple(assignments), trials, seed, sampler, backend, workers, storage, tracking_uri, study, resume)
     return run(request, Output.current().configured(quiet=quiet, verbose=verbose))
 
 
@@ -102,9 +90,7 @@ def search(
 def simulate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file, or studies/NAME/designs/NNN.yaml.")],
     assignments: Set = [],  # noqa: B006
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the arithmetic: bytes per token, HBM, step time.")
-    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the arithmetic: bytes per token, HBM, step time.")] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -180,9 +166,7 @@ def mrc(
     option: ReaderOption = [],  # noqa: B006
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of random policies and of the sample.")] = 0,
     threads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Replays at a time; default: all cores.")] = None,
-    output: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Also write FILE.png, .html or .json; repeatable.")
-    ] = [],  # noqa: B006
+    output: Annotated[list[Path], typer.Option(metavar="FILE", help="Also write FILE.png, .html or .json; repeatable.")] = [],  # noqa: B006
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,

@@ -1,8 +1,8 @@
 """simcore: a fast simulator of big tiered caches.
 
-    >>> import simcore
-    >>> scenario = simcore.load_scenario("scenario.yaml")            # doctest: +SKIP
-    >>> simcore.metric_values(simcore.simulate(scenario))            # doctest: +SKIP
+>>> import simcore
+>>> scenario = simcore.load_scenario("scenario.yaml")            # doctest: +SKIP
+>>> simcore.metric_values(simcore.simulate(scenario))            # doctest: +SKIP
 """
 
 from importlib import import_module

@@ -97,9 +97,7 @@ def _extremes(front: Front) -> list[Sentence]:
         ordered = sorted(front.designs, key=lambda t, m=metric: -gain(front, front.designs[0], t, m))  # type: ignore[misc]
         scale = scale_of(front, metric)
         best, worst = (front.value(t, metric.key) for t in (ordered[0], ordered[-1]))
-        result.append(
-            (metric_label(metric), f"{scale.text(best)} (design {ordered[0].number}) to {scale.text(worst)}.")
-        )
+        result.append((metric_label(metric), f"{scale.text(best)} (design {ordered[0].number}) to {scale.text(worst)}."))
     return result
 
 

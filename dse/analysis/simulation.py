@@ -111,9 +111,7 @@ def regime(run: Simulated) -> str:
             return f"What is reused fits {listing(names)}: {_found(found, ceiling)}.{rest}"
     last = run.outcome.tiers[-1]
     lost = (last.bytes_out + last.refused_bytes) / max(last.bytes_in + last.refused_bytes, 1)
-    text = (
-        f"Not all that is reused is found: {_found(found, ceiling)}. {names[-1]} lost {percent(lost)} % of what came "
-    )
+    text = f"Not all that is reused is found: {_found(found, ceiling)}. {names[-1]} lost {percent(lost)} % of what came "
     return f"{text}to it; prefixes held by another replica or not yet computed are not found either."
 
 

@@ -109,9 +109,7 @@ def _design(document: Document, assignments: tuple[str, ...]) -> Job:
 
 
 def _numbers(raw: Any, file: str, path: str) -> Mapping[str, float] | None:
-    good = raw is None or (
-        isinstance(raw, Mapping) and all(isinstance(v, (int, float)) and v > 0 for v in raw.values())
-    )
+    good = raw is None or (isinstance(raw, Mapping) and all(isinstance(v, (int, float)) and v > 0 for v in raw.values()))
     if not good:
         raise InputError("must be numbers above 0 by member", file=file, path=path, value=raw)
     return cast(Mapping[str, float] | None, raw)

@@ -109,9 +109,7 @@ def write_page(study: Study, trust: Sequence[str]) -> Path:
         **versions(),
     }
     try:
-        return write_report(
-            study.folder, study.space, study.trials, statements=trust, provenance=provenance, base=study.base
-        )
+        return write_report(study.folder, study.space, study.trials, statements=trust, provenance=provenance, base=study.base)
     except OSError as error:
         (study.folder / "report.html.part").unlink(missing_ok=True)
         rule = f"{study.folder / 'report.html'}: cannot be written: {error.strerror or error}"

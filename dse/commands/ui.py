@@ -43,9 +43,7 @@ def run(uri: str | None, port: int | None, output: Output) -> int:
         _answer(store.uri.rstrip("/"), root, store, output)
         return 0
     if store.database is not None and not store.database.exists():
-        raise InputError(
-            "nothing is recorded there yet", file=store.label, hint="record a search: dse search kv_quickstart"
-        )
+        raise InputError("nothing is recorded there yet", file=store.label, hint="record a search: dse search kv_quickstart")
     process, url = _start(store, _free_port(port), output)
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -114,9 +112,7 @@ def _free_port(port: int | None) -> int:
                 return int(probe.getsockname()[1])
             except OSError:
                 continue
-    raise InputError(
-        "is taken by another program", path="--port", value=port, hint="choose another; 0 takes a free one"
-    )
+    raise InputError("is taken by another program", path="--port", value=port, hint="choose another; 0 takes a free one")
 
 
 def _start(store: Store, port: int, output: Output) -> tuple[subprocess.Popen[bytes], str]:

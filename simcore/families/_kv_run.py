@@ -21,15 +21,15 @@ from simcore.serving.setup import ServingSetup, StoreSetup
 from simcore.traces.reuse import reuse_unit
 from simcore.traces.trace import Trace
 from simcore.units import exact_bytes
-from simcore.workloads.resolve import build_trace
-from simcore.workloads.spec import TraceWorkload
+from simcore.workloads.resolve import build_trace, is_random
 
 
 def trace_of(scenario: Scenario, seed: int | None = None) -> Trace:
-    """The requests the scenario offers; `seed` replaces the workload's own, if it is generated."""
-    recorded = isinstance(scenario.workload, TraceWorkload)
-    workload = scenario.workload if seed is None or recorded else scenario.workload.with_changes(seed=seed)
+    """The requests the scenario offers; `seed` replaces the workload's own, if it draws anything."""
+    workload = scenario.workload
     try:
+        if seed is not None and is_random(workload):
+            workload = workload.with_changes(seed=seed)
         return build_trace(workload)
     except InputError as error:
         raise error.within(prefix="workload") if error.file is None else error from None

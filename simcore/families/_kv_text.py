@@ -53,11 +53,20 @@ def _workload_words(workload: WorkloadSpec) -> str:
     if workload.concurrency is not None:
         load = f"closed loop of {workload.concurrency} requests"
     elif workload.request_rate is not None:
-        load = f"{workload.request_rate:g} requests/s"
+        load = f"{workload.request_rate:g} requests/s{_process_words(workload)}"
+    elif isinstance(workload, TraceWorkload):
+        load = "arrivals as recorded" + (f", times x {workload.time_scale:g}" if workload.time_scale != 1 else "")
     else:
-        load = "arrivals as recorded" if isinstance(workload, TraceWorkload) else "arrivals as generated"
+        load = "arrivals as generated"
     count = f", {workload.requests} requests" if workload.requests else ""
     return f"{name}, {load}{count}"
+
+
+def _process_words(workload: WorkloadSpec) -> str:
+    if workload.arrivals is None:
+        return " as recorded, scaled" if isinstance(workload, TraceWorkload) else ""
+    cv = workload.arrivals.cv
+    return f", {workload.arrivals.process} arrivals" + (f" of CV {cv:g}" if cv is not None else "")
 
 
 def explain(scenario: Scenario) -> list[str]:

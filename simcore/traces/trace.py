@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,22 @@ class Trace:
             )
         scaled = self.arrival_s * (self.n / (rate_per_s * self.span_s))
         return self._arriving(earliest_arrival(scaled, self.after, self.think_s))
+
+    def rescheduled(self, start_s: NDArray[np.float64], think_s: NDArray[np.float64] | None = None) -> Trace:
+        """The same requests at other times.
+
+        The earliest times of chained requests are recomputed, and requests put in order of arrival again.
+
+        Args:
+            start_s: f8, arrivals of the unchained requests, in their order, to the microsecond.
+            think_s: f8 (n,), of each request (those that are not chained have none); None: as they are.
+        """
+        roots = self.after < 0
+        arrival_s = np.zeros(self.n)
+        arrival_s[roots] = np.round(start_s, 6)  # libraries of other CPUs differ in the last bit
+        think_s = self.think_s if think_s is None else np.where(roots, 0.0, np.round(think_s, 6))
+        trace = self if think_s is self.think_s else replace(self, think_s=think_s)
+        return trace._arriving(earliest_arrival(arrival_s, self.after, think_s))
 
     def first(self, n: int) -> Trace:
         """The first n requests.

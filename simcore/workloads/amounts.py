@@ -43,8 +43,12 @@ _WAY_KEYS = {frozenset(keys) for keys in (("constant",), ("mean",), ("low", "hig
 
 def uniforms(seed: int, purpose: str, n: int) -> NDArray[np.float64]:
     """n numbers strictly inside (0, 1) from the stream of (seed, purpose); streams of different purposes are independent."""
-    rng = np.random.Generator(np.random.PCG64([seed, zlib.crc32(purpose.encode())]))
-    return np.clip(rng.random(n), 2.0**-54, 1 - 2.0**-53)
+    return np.clip(generator(seed, purpose).random(n), 2.0**-54, 1 - 2.0**-53)
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """The stream of (seed, purpose)."""
+    return np.random.Generator(np.random.PCG64([seed, zlib.crc32(purpose.encode())]))
 
 
 class _Amount(Spec):

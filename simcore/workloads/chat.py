@@ -23,8 +23,9 @@ from pydantic import Field
 from simcore.errors import InputError
 from simcore.traces.trace import Trace
 from simcore.workloads.amounts import Think, Tokens, uniforms
+from simcore.workloads.arrivals import start_times
 from simcore.workloads.spec import WorkloadSpec
-from simcore.workloads.streams import Floats, Ints, poisson_arrivals, stream_trace
+from simcore.workloads.streams import Floats, Ints, stream_trace
 
 
 class Params(WorkloadSpec):
@@ -106,7 +107,7 @@ def _arrivals(params: Params, seed: int, session: Ints, think_s: Floats) -> tupl
     """Earliest arrival of each request, and whether it follows the one before it; both session by session."""
     each = np.arange(len(session))
     chained = np.append(False, session[1:] == session[:-1])
-    starts = poisson_arrivals(uniforms(seed, "start", int(session[-1]) + 2))
+    starts = start_times(params.arrivals, seed, "start", int(session[-1]) + 2)
     thought = np.cumsum(think_s)
     first = np.maximum.accumulate(np.where(chained, 0, each))
     arrival_s = starts[session] + thought - thought[first]

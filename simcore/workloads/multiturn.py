@@ -17,8 +17,9 @@ from pydantic import Field, model_validator
 from simcore.errors import InputError
 from simcore.traces.trace import Trace, earliest_arrival
 from simcore.workloads.amounts import Think, Tokens, uniforms
+from simcore.workloads.arrivals import start_times
 from simcore.workloads.spec import WorkloadSpec
-from simcore.workloads.streams import offered, poisson_arrivals, stream_trace
+from simcore.workloads.streams import offered, stream_trace
 
 
 class Params(WorkloadSpec):
@@ -64,7 +65,7 @@ def generate(params: Params, seed: int) -> Trace:
     think_s = np.where(chained, params.think_time.draw(uniforms(seed, "think", n)), 0.0)
     starts = np.zeros(params.clients)
     if params.request_rate is not None:
-        starts = poisson_arrivals(uniforms(seed, "start", params.clients))
+        starts = start_times(params.arrivals, seed, "start", params.clients)
     trace = stream_trace(
         arrival_s=earliest_arrival(starts[client], after, think_s),
         prompt=prompt.ravel(),

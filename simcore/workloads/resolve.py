@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from pathlib import Path
 
+from simcore.errors import InputError
 from simcore.plugins import find
-from simcore.traces.load import file_sha256, read_trace
+from simcore.traces.load import file_sha256, format_of, read_trace
+from simcore.traces.options import check_options, parameters
 from simcore.traces.trace import Trace
 from simcore.workloads.spec import FAMILY, TraceWorkload, WorkloadSpec
-from simcore.workloads.streams import offered
+from simcore.workloads.streams import replayed
 
-__all__ = ["TraceWorkload", "WorkloadSpec", "build_trace", "file_sha256", "trace_path"]
+__all__ = ["TraceWorkload", "WorkloadSpec", "build_trace", "file_sha256", "is_random", "trace_path"]
 
 _KEPT = 8
 _memo: OrderedDict[tuple[str, str], Trace] = OrderedDict()
@@ -48,10 +50,27 @@ def trace_path(spec: TraceWorkload, base_dir: str | Path | None) -> Path:
     return Path(base_dir or ".") / Path(spec.trace).expanduser()
 
 
+def is_random(spec: WorkloadSpec, base_dir: str | Path | None = None) -> bool:
+    """Whether the seed changes the workload: a generated one, or a trace with something drawn."""
+    if not isinstance(spec, TraceWorkload) or spec.arrivals is not None or spec.think_time is not None:
+        return True
+    return "seed" in parameters(format_of(trace_path(spec, base_dir), spec.reader))
+
+
 def _recorded(spec: TraceWorkload, base_dir: str | Path | None) -> Trace:
     path = trace_path(spec, base_dir)
-    trace = read_trace(path, reader=spec.reader, granule_tokens=spec.granule_tokens, spread_ticks=spec.spread_ticks)
-    return offered(trace, spec)
+    if spec.seed and not is_random(spec, base_dir):
+        raise InputError("changes nothing in a recorded trace", path="seed", value=spec.seed, hint="leave it out")
+    options = dict(spec.options)
+    if spec.options or spec.seed:
+        module = format_of(path, spec.reader)
+        try:
+            check_options(module, spec.options)
+        except InputError as error:
+            raise error.within(prefix="options") from None
+        options |= {"seed": spec.seed} if spec.seed and "seed" in parameters(module) else {}
+    trace = read_trace(path, reader=spec.reader, granule_tokens=spec.granule_tokens, spread_ticks=spec.spread_ticks, **options)
+    return replayed(trace, spec)
 
 
 def _generated(spec: WorkloadSpec) -> Trace:

@@ -13,8 +13,9 @@ from pydantic import Field
 
 from simcore.traces.trace import Trace
 from simcore.workloads.amounts import Tokens, uniforms
+from simcore.workloads.arrivals import start_times
 from simcore.workloads.spec import WorkloadSpec
-from simcore.workloads.streams import offered, poisson_arrivals, stream_trace
+from simcore.workloads.streams import offered, stream_trace
 
 
 class Params(WorkloadSpec):
@@ -41,7 +42,7 @@ def generate(params: Params, seed: int) -> Trace:
     group = np.argsort(uniforms(seed, "order", n), kind="stable") % params.groups
     prefix = params.prefix_tokens.draw(uniforms(seed, "prefix", params.groups))[group]
     prompt = prefix + params.question_tokens.draw(uniforms(seed, "question", n))
-    arrival_s = np.zeros(n) if params.request_rate is None else poisson_arrivals(uniforms(seed, "arrival", n))
+    arrival_s = np.zeros(n) if params.request_rate is None else start_times(params.arrivals, seed, "arrival", n)
     trace = stream_trace(
         arrival_s=arrival_s,
         prompt=prompt,

@@ -14,6 +14,8 @@ from simcore.plugins import find, names
 from simcore.presets import list_presets, load_preset
 from simcore.specs.base import PerSecond, Spec, validate, yaml_dict
 from simcore.units import parse_quantity
+from simcore.workloads.amounts import Think
+from simcore.workloads.arrivals import Arrivals
 
 FAMILY = "simcore.workloads"
 _ABOUT = ("name", "description", "source", "date")
@@ -37,6 +39,7 @@ class WorkloadSpec(Spec):
 
     Attributes:
         request_rate: requests per second of offered load, chained requests included; None: arrivals as recorded or generated.
+        arrivals: process of the unchained arrivals at `request_rate`; None: as recorded, scaled; of a generator, Poisson.
         concurrency: closed loop with this many requests in the system instead of arrival times.
         requests: how many requests: generated, or the first ones of a trace; None: all.
         warmup: share of the first requests that no metric counts.
@@ -47,6 +50,7 @@ class WorkloadSpec(Spec):
 
     kind: str
     request_rate: PerSecond | None = None
+    arrivals: Arrivals | None = None
     concurrency: int | None = Field(None, ge=1)
     requests: int | None = Field(None, ge=1, le=10_000_000)
     warmup: Annotated[float, BeforeValidator(_share), Field(ge=0, lt=1)] = 0.0
@@ -75,17 +79,25 @@ class WorkloadSpec(Spec):
     def _open_or_closed(self) -> Self:
         if self.request_rate is not None and self.concurrency is not None:
             raise InputError("excludes request_rate", path="concurrency", value=self.concurrency, hint="give one of the two")
+        if self.arrivals is not None and self.request_rate is None:
+            hint = "write request_rate: 4 beside it"
+            raise InputError("needs a request_rate", path="arrivals", value=self.arrivals.process, hint=hint)
         return self
 
 
 class TraceWorkload(WorkloadSpec):
-    """A recorded trace, offered at its own times or at another rate.
+    """A recorded trace: at its own times, at another rate, or with arrivals drawn from a process.
 
     Attributes:
         trace: path of the file, relative to the file that names it.
         reader: format; None: found by content and suffix.
         granule_tokens: tokens that one id of the file covers; None: as the format defines.
         spread_ticks: spread arrivals that share a time stamp over the recorder's tick.
+        options: further options of the format, as `dse trace` takes them (`start_gap_s` of coding sessions, `duration_s` of
+            ServeGen, ...).
+        time_scale: factor on all unchained arrival times: 0.5 doubles the load. Excludes `request_rate` and `concurrency`.
+        think_time: drawn for every chained request in place of the recorded one.
+        seed: of drawn arrivals and think times, and of formats that are drawn from statistics.
     """
 
     kind: Literal["trace"] = "trace"
@@ -93,11 +105,18 @@ class TraceWorkload(WorkloadSpec):
     reader: str | None = None
     granule_tokens: int | None = Field(None, ge=1)
     spread_ticks: bool = True
+    options: dict[str, Any] = Field(default_factory=dict)
+    time_scale: float = Field(1.0, gt=0, allow_inf_nan=False)
+    think_time: Think | None = None
 
     @model_validator(mode="after")
-    def _not_random(self) -> Self:
-        if self.seed:
-            raise InputError("changes nothing in a recorded trace", path="seed", value=self.seed, hint="leave it out")
+    def _said_once(self) -> Self:
+        for other in ("request_rate", "concurrency"):
+            if self.time_scale != 1 and getattr(self, other) is not None:
+                raise InputError(f"excludes {other}", path="time_scale", value=self.time_scale, hint="give one of the two")
+        for name in ("seed", "granule_tokens", "spread_ticks"):
+            if name in self.options:
+                raise InputError("belongs to the workload itself", path=f"options.{name}", hint=f"write {name} beside trace")
         return self
 
 
@@ -128,6 +147,8 @@ def _merged(raw: Mapping[str, Any], base_dir: Any) -> tuple[type[WorkloadSpec], 
     for one, other in (("request_rate", "concurrency"), ("concurrency", "request_rate")):
         if one in given:
             base.pop(other, None)
+            if one == "concurrency":
+                base.pop("arrivals", None)
     kept = {key: value for key, value in base.items() if key not in raw or key in given}
     cls = _params_of(above or below)
     return cls, {**kept, **{key: _over(_below(cls, base, key), value) for key, value in given.items()}}

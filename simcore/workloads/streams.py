@@ -1,4 +1,4 @@
-"""What generators share: token streams cut into granule ids, Poisson arrivals, and the rate a workload asks for."""
+"""What generators share: token streams cut into granule ids, and the load a workload asks for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 from simcore.errors import InputError
 from simcore.traces.trace import Trace, int32
-from simcore.workloads.spec import WorkloadSpec
+from simcore.workloads.amounts import uniforms
+from simcore.workloads.arrivals import start_times
+from simcore.workloads.spec import TraceWorkload, WorkloadSpec
 
 GRANULE_TOKENS = 16
 """Tokens of one granule of a generated trace: the block size most engines default to."""
@@ -15,13 +17,6 @@ GRANULE_TOKENS = 16
 _MAX_GRANULES = 2 * 10**8
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-def poisson_arrivals(u: Floats) -> Floats:
-    """Arrival times of a Poisson process of rate 1 per second, from uniform numbers; the first is at 0."""
-    gaps = -np.log1p(-u)
-    gaps[0] = 0.0
-    return np.cumsum(gaps)
 
 
 def chain_ids(
@@ -109,3 +104,31 @@ def offered(trace: Trace, workload: WorkloadSpec) -> Trace:
     """The trace as the workload offers it: its first `requests`, at its `request_rate`."""
     limited = trace if workload.requests is None else trace.first(workload.requests)
     return limited if workload.request_rate is None else limited.scaled_to_rate(workload.request_rate)
+
+
+def replayed(trace: Trace, workload: TraceWorkload) -> Trace:
+    """A recorded trace as the workload offers it: drawn think times and arrivals, its own times scaled, its rate."""
+    trace = trace if workload.requests is None else trace.first(workload.requests)
+    think_s = None
+    if workload.think_time is not None:
+        think_s = workload.think_time.draw(uniforms(workload.seed, "think", trace.n))
+    if workload.arrivals is not None:
+        return trace.rescheduled(_drawn_starts(trace, workload), think_s)
+    if think_s is not None or workload.time_scale != 1:
+        trace = trace.rescheduled(trace.arrival_s[trace.after < 0] * workload.time_scale, think_s)
+    return offered(trace, workload)
+
+
+def _drawn_starts(trace: Trace, workload: TraceWorkload) -> Floats:
+    """Arrivals of the unchained requests. Sessions begin by the process, over requests / request_rate seconds; what arrives
+    unchained in the course of a session (subagents) keeps its distance from the session's beginning."""
+    assert workload.request_rate is not None
+    roots = np.flatnonzero(trace.after < 0)
+    _, first, session = np.unique(trace.session[roots], return_index=True, return_inverse=True)
+    begin_s = np.empty(len(first))
+    begin_s[np.argsort(first)] = start_times(workload.arrivals, workload.seed, "arrival", len(first))
+    if len(first) == 1:
+        raise InputError("one session has no rate", path="request_rate", value=workload.request_rate)
+    begin_s *= trace.n / (workload.request_rate * begin_s.max())
+    offset_s = trace.arrival_s[roots] - trace.arrival_s[roots][first][session]
+    return begin_s[session] + offset_s

@@ -78,9 +78,7 @@ def test_the_end_of_a_search(study: Study, width: int, monkeypatch: pytest.Monke
         ("nothing_feasible_anywhere", {"limit": "30 ms"}),
     ],
 )
-def test_other_kinds_of_search(
-    name: str, options: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_kinds_of_search(name: str, options: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(toy_study(tmp_path, 200, **options), monkeypatch)
     check(name, text)
     assert text.isascii() and max(map(len, text.splitlines())) <= 80

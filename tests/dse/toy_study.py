@@ -50,9 +50,7 @@ CEILING = 0.83
 LIKING = {"lru": 1.0, "fifo": 0.9, "sieve": 0.96}
 
 
-def toy_space(
-    folder: Path, limit: str = "80 ms", combine: str = "worst", objectives: str = "ttft_p99, hbm_cost_usd"
-) -> Space:
+def toy_space(folder: Path, limit: str = "80 ms", combine: str = "worst", objectives: str = "ttft_p99, hbm_cost_usd") -> Space:
     """The space, as if it had been read from search_spaces/toy.yaml."""
     file = folder / "toy.yaml"
     file.write_text(SPACE.replace("LIMIT", limit).replace("COMBINE", combine).replace("OBJECTIVES", objectives))

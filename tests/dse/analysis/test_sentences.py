@@ -48,9 +48,7 @@ def test_the_front_is_the_non_dominated_set(front: Front) -> None:
         return all(x <= y for x, y in pairs) and any(x < y for x, y in pairs)  # type: ignore[operator]
 
     best = [t for t in front.feasible if not any(beats(o, t) for o in front.feasible)]
-    assert {(t.combined[TTFT], t.combined[COST]) for t in front.designs} == {
-        (t.combined[TTFT], t.combined[COST]) for t in best
-    }
+    assert {(t.combined[TTFT], t.combined[COST]) for t in front.designs} == {(t.combined[TTFT], t.combined[COST]) for t in best}
     assert len({t.combined[TTFT] for t in front.designs}) == len(front.designs)
     costs = [t.combined[COST] for t in front.designs]
     assert costs == sorted(costs)  # type: ignore[type-var]
@@ -100,9 +98,7 @@ def test_a_tier_in_every_design_is_held_against_the_cheapest_without(front: Fron
 
 def test_a_tier_that_never_helps_and_one_never_left_out(front: Front) -> None:
     never_used = [t for t in front.trials if t not in front.designs or t.point["tiers.cxl.capacity"] == 0]
-    without = _sub(
-        front, [t for t in never_used if t.point["tiers.cxl.capacity"] == 0 or t.combined.get(TTFT, 0) > 1.2]
-    )  # type: ignore[operator]
+    without = _sub(front, [t for t in never_used if t.point["tiers.cxl.capacity"] == 0 or t.combined.get(TTFT, 0) > 1.2])  # type: ignore[operator]
     assert "on no design of the front" in tiers(without)[0][1]
     always = _sub(front, [t for t in front.trials if t.point["tiers.cxl.capacity"] != 0])
     assert "no design without it was feasible" in tiers(always)[0][1]
@@ -224,9 +220,7 @@ def test_the_smallest_relaxation_admits_the_design_it_names(limit: str, tmp_path
     trials = toy_trials(space)
     assert not any(t.feasible for t in trials)
     text = relaxation(space, trials)
-    found = re.fullmatch(
-        r"Smallest change that admits one \(design (\d+)\): (tpot_p99 <= [\d.]+ ms) \(\+[\d.]+ %\)\.", text
-    )
+    found = re.fullmatch(r"Smallest change that admits one \(design (\d+)\): (tpot_p99 <= [\d.]+ ms) \(\+[\d.]+ %\)\.", text)
     assert found is not None
     relaxed = toy_space(tmp_path, limit=found[2].removeprefix("tpot_p99 <= "))
     admitted = [t.number for t in trials if t.state == "complete" and judged(relaxed, t.number, t.point).feasible]
@@ -262,9 +256,7 @@ def test_nearest_designs_cover_different_misses_first(tmp_path: Path) -> None:
 def test_built_in_constraints_cannot_be_relaxed(tmp_path: Path) -> None:
     space = toy_space(tmp_path)
     trials = [
-        dataclasses.replace(
-            t, violations={**t.violations, "saturated": 1.0}, combined={**t.combined, "utilisation": 1.3}
-        )
+        dataclasses.replace(t, violations={**t.violations, "saturated": 1.0}, combined={**t.combined, "utilisation": 1.3})
         for t in toy_trials(space, 20)
     ]
     text = relaxation(space, trials)

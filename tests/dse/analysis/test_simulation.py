@@ -107,9 +107,7 @@ def test_members_stand_side_by_side_as_far_as_they_fit() -> None:
     lines = member_table(runs, runs[0].metrics, "worst", 80)
     assert lines[0].split() == ["request_rate", "worst"] and lines[1].split() == ["1", "2", "3"]
     assert next(line for line in lines if "TTFT p99" in line).split() == ["TTFT", "p99", "ms", *["397"] * 4]
-    named = [
-        dataclasses.replace(run(), name=name) for name in ("a quiet sunday morning", "a busy friday evening", "launch")
-    ]
+    named = [dataclasses.replace(run(), name=name) for name in ("a quiet sunday morning", "a busy friday evening", "launch")]
     lines = member_table(named, run().metrics, "worst", 80)
     assert max(map(len, lines)) <= 80
     heads = "  ".join(lines)

@@ -49,9 +49,7 @@ def test_search_as_json(searched: Search) -> None:
     data = searched("--json").data
     assert list(data) == FRONT_KEYS
     assert data["objectives"] == ["ttft_p99_s", "hbm_cost_usd"]
-    assert (
-        data["counts"].keys() == {"complete", "feasible", "failed", "duplicates"} and data["counts"]["complete"] == 40
-    )
+    assert data["counts"].keys() == {"complete", "feasible", "failed", "duplicates"} and data["counts"]["complete"] == 40
     assert 0 < data["hypervolume"] < 1
     for design in data["front"]:
         assert list(design) == ["number", "design", "metrics"]
@@ -69,8 +67,7 @@ def test_pinned_paths_are_kept_in_the_next_commands(searched: Search) -> None:
     assert done.status == 0
     text = " ".join(done.out.replace("\\\n", "").split())
     assert (
-        "dse search toy.yaml --set kv_format=fp8_e4m3 --study pinned --seed 3 --tracking-uri none --trials 80 --resume"
-        in text
+        "dse search toy.yaml --set kv_format=fp8_e4m3 --study pinned --seed 3 --tracking-uri none --trials 80 --resume" in text
     )
 
 
@@ -105,9 +102,7 @@ def test_front_as_json_all_and_knee(searched: Search, dse: Dse) -> None:
     assert f"Why design {knee['number']}" in dse("front", "toy", "--knee").out
 
 
-@pytest.mark.parametrize(
-    "where", ["hbm_cost_usd <= 1200", "tiers.cxl.capacity == 0", "ttft_p99 <= 2 s and tpot_p99 <= 75 ms"]
-)
+@pytest.mark.parametrize("where", ["hbm_cost_usd <= 1200", "tiers.cxl.capacity == 0", "ttft_p99 <= 2 s and tpot_p99 <= 75 ms"])
 def test_front_under_one_more_condition(where: str, searched: Search, dse: Dse) -> None:
     searched()
     done = dse("front", "toy", "--where", where)
@@ -232,9 +227,7 @@ def test_a_failure_inside_ends_with_1(dse: Dse, space: Callable[..., str], monke
     assert dse(*arguments, "--json").data["error"]["rule"] == "failed inside: ZeroDivisionError: by design"
 
 
-def test_an_interrupted_search_ends_with_130_and_can_go_on(
-    searched: Search, dse: Dse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_ends_with_130_and_can_go_on(searched: Search, dse: Dse, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Progress.__call__
 
     def interrupt(self: Progress, done: int, **state: float) -> None:

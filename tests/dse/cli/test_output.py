@@ -48,9 +48,7 @@ def test_ui_serves_the_record_until_it_is_told_to_stop(dse: Dse, space: Callable
     assert done.status == 0 and "dse ui" in done.out
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
     command = [sys.executable, "-m", "dse.cli", "ui", "--port", "0", "--json"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None and process.stderr is not None
         try:
             data = json.loads(process.stdout.readline())

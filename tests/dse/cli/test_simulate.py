@@ -44,9 +44,7 @@ def real(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("replications", [1, 2])
-def test_a_design_gives_the_studys_figures_member_by_member(
-    replications: int, real: None, dse: Dse, folder: Path
-) -> None:
+def test_a_design_gives_the_studys_figures_member_by_member(replications: int, real: None, dse: Dse, folder: Path) -> None:
     (folder / "small.yaml").write_text(SPACE.replace("REPLICATIONS", str(replications)))
     searched = dse("search", "small.yaml", "--trials", "6", "--tracking-uri", "none", "--json")
     assert searched.status == 0

@@ -102,8 +102,6 @@ def test_an_infeasible_base_is_fine(folder: Path) -> None:
     assert study.base is not None and study.base.state == "complete" and not study.base.feasible
 
 
-
-
 def test_a_broken_law_ends_the_search_with_1_and_keeps_what_is_done(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,9 +143,7 @@ def test_every_choice_of_a_trace_is_read_at_load(folder: Path) -> None:
         load_space(path)
 
 
-def test_the_simulator_is_prepared_for_all_policies_of_the_space_at_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_simulator_is_prepared_for_all_policies_of_the_space_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[set[str]] = []
 
     def prepare(scenarios: Any) -> None:

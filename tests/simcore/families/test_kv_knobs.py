@@ -90,6 +90,8 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("slo.ttft", "1 ms", {}),
     ("slo.tpot", "1 ms", {}),
     ("workload.request_rate", 5, {}),
+    ("workload.arrivals.process", "constant", {}),
+    ("workload.arrivals.cv", 4, {"workload.arrivals": {"process": "gamma", "cv": 1.5}}),
     ("workload.concurrency", 8, {"workload": {"kind": "shared_prefix", "concurrency": 3, "output_tokens": 100}}),
     ("workload.requests", 100, {}),
     ("workload.warmup", 0.3, {}),
