@@ -8,6 +8,7 @@ from simcore.families._kv_scenario import Scenario
 from simcore.plugins import find
 from simcore.roofline.memory import pool, tier_block_bytes
 from simcore.serving.engine import FAMILY
+from simcore.serving.setup import default_write_policy
 from simcore.specs.base import Spec
 from simcore.workloads.resolve import file_sha256, trace_path
 from simcore.workloads.spec import TraceWorkload
@@ -64,6 +65,9 @@ def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
     tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": scenario.hbm.policy}]
     for name, tier in scenario.lower_tiers.items():
         fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})
+        fields["write_policy"] = tier.write_policy or default_write_policy(tier.placement)
+        if tier.write_policy != "write_through_selective":
+            del fields["write_after_uses"]
         if tier.placement == "exclusive" and _keeps_insertion_order(tier.policy):
             fields["policy"] = "insertion order"
         if scenario.replicas == 1:

@@ -174,6 +174,8 @@ def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup
         capacity_blocks=blocks,
         policy=tier.policy,
         placement=tier.placement,
+        write_policy=tier.write_policy,
+        write_after_uses=tier.write_after_uses,
         shared=tier.shared,
         read_s_per_block=read_s,
         write_s_per_block=write_s,

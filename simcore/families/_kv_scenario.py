@@ -14,6 +14,7 @@ from simcore.quantization.kv_bytes import kv_footprint_per_gpu
 from simcore.quantization.weights import find_weight_format
 from simcore.roofline.constants import find_constants
 from simcore.serving.engine import policy_module
+from simcore.serving.setup import check_write_policy, default_write_policy
 from simcore.specs.base import Seconds, Spec, yaml_name
 from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
@@ -130,6 +131,7 @@ def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:
         if name != "hbm":
             try:
                 tier.bandwidths()
+                check_write_policy(tier.placement, tier.write_policy or default_write_policy(tier.placement))
             except InputError as error:
                 raise error.within(prefix=f"tiers.{name}") from None
     _refuse_meaningless(tiers["hbm"])

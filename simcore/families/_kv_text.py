@@ -42,7 +42,8 @@ def _tier_words(scenario: Scenario, name: str, tier: TierSpec) -> str:
     space = " " if tier.shared else ""
     read, _ = tier.bandwidths()
     size = f"{format_bytes(tier.capacity_bytes)}{space}{per}"
-    return f"; {name.upper()} {size} at {format_bandwidth(read)}, {tier.policy}, {tier.placement}"
+    write = f", {tier.write_policy}" if tier.write_policy and tier.placement == "inclusive" else ""
+    return f"; {name.upper()} {size} at {format_bandwidth(read)}, {tier.policy}, {tier.placement}{write}"
 
 
 def _workload_words(workload: WorkloadSpec) -> str:

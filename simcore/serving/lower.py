@@ -17,7 +17,7 @@ from simcore.errors import InputError
 from simcore.kernel import LIST_HEADS
 from simcore.serving import state
 from simcore.serving.setup import ARRIVALS, LOAD_RULES, ROUTERS, ServingSetup, StoreSetup
-from simcore.serving.state import LATEST, NONE, PICOSECONDS, State
+from simcore.serving.state import LATEST, NONE, ON_EVICTION, PICOSECONDS, State
 from simcore.traces.reuse import units
 from simcore.traces.trace import Trace
 
@@ -137,6 +137,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         store=store,
         node=_records(room["nodes"], state.node_dtype(modules)),
         slot=scratch.take(len(store) * arrays.n_ids),
+        uses=np.zeros(room["nodes"] if any(t.copy_after > 0 for t in setup.tiers) else 1, np.uint32),
         event=_records(1, state.EVENT),
         object=_records(room["objects"], state.object_dtype(modules)),
         words=np.zeros(room["words"], np.uint32),
@@ -178,7 +179,8 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -
     par.response = _ps(setup.costs.request_s)
     par.pair = setup.costs.pair_s * PICOSECONDS
     par.leap = leap
-    par.quiet_eviction = all(t.placement == "inclusive" and not t.shared for t in setup.tiers)
+    par.quiet_eviction = all(t.copy_after != ON_EVICTION and not t.shared for t in setup.tiers)
+    par.counts_uses = any(t.copy_after > 0 for t in setup.tiers)
     # Alone, a request takes a step for each budget of prompt and each token of output; the rest is room for preemption.
     par.max_events = 1_000_000 + 40 * (2 * trace.n + arrays.prompt_tokens // par.budget + arrays.output_tokens)
     _refuse_overflow(setup, arrays)
@@ -259,6 +261,7 @@ def _links(setup: ServingSetup, view: NDArray[np.int64]) -> tuple[Any, Any]:
     )
     for k, spec in enumerate((host, *setup.tiers)):
         tier["inclusive"][k * replicas : (k + 1) * replicas] = spec.placement == "inclusive"
+        tier["copy_after"][k * replicas : (k + 1) * replicas] = spec.copy_after
         link["block"][2 * view[k]] = _ps(spec.read_s_per_block)
         link["block"][2 * view[k] + 1] = _ps(spec.write_s_per_block)
         link["latency"][2 * view[k]] = _ps(spec.read_latency_s)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from simcore.errors import InputError
 from simcore.roofline.step_time import StepCosts
+from simcore.serving.state import ON_EVICTION
 
 PLACEMENTS = ("exclusive", "inclusive")
+WRITE_POLICIES = ("write_back", "write_through", "write_through_selective")
 LOAD_RULES = ("always", "never", "cheaper", "threshold")
 ARRIVALS = ("open", "closed", "backlog")
 ROUTERS = ("round_robin", "least_loaded")
@@ -22,8 +24,11 @@ class StoreSetup:
     Args:
         capacity_blocks: reuse blocks it holds, at least 1; of each replica, or in all when `shared`.
         policy: eviction policy, by name.
-        placement: "exclusive" takes what is evicted above it and gives a block up on a hit; "inclusive" gets a copy of each
-            block completed in HBM and keeps it on a hit.
+        placement: "exclusive" gives a block up on a hit; "inclusive" keeps it.
+        write_policy: "write_back" takes what is evicted above it (all that "exclusive" allows, and its default);
+            "write_through" (default of "inclusive") gets a copy of each block completed in HBM; "write_through_selective" of
+            each that `write_after_uses` requests were through with since it entered HBM.
+        write_after_uses: see there.
         shared: one store and one link for all replicas.
         read_s_per_block, write_s_per_block: time of a block on its link.
         read_latency_s, write_latency_s: from the last byte on its link to the block being usable.
@@ -33,19 +38,30 @@ class StoreSetup:
     capacity_blocks: int
     policy: str = "lru"
     placement: str = "exclusive"
+    write_policy: str | None = None
+    write_after_uses: int = 2
     shared: bool = False
     read_s_per_block: float = 0.0
     write_s_per_block: float = 0.0
     read_latency_s: float = 0.0
     write_latency_s: float = 0.0
 
+    @property
+    def copy_after(self) -> int:
+        """Uses in HBM after which it gets a copy of a block; ON_EVICTION: it gets what is evicted above."""
+        policy = self.write_policy or default_write_policy(self.placement)
+        return {"write_back": ON_EVICTION, "write_through": 0}.get(policy, self.write_after_uses)
+
     def validate(self) -> None:
         """Raises:
         InputError: a field is out of its range; `path` names it.
         """
-        _at_least(1, self, ("capacity_blocks",))
+        _at_least(1, self, ("capacity_blocks", "write_after_uses"))
         _seconds(self, ("read_s_per_block", "write_s_per_block", "read_latency_s", "write_latency_s"))
         _one_of("placement", self.placement, PLACEMENTS)
+        if self.write_policy is not None:
+            _one_of("write_policy", self.write_policy, WRITE_POLICIES)
+            check_write_policy(self.placement, self.write_policy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +162,19 @@ class ServingSetup:
             _seconds(costs, ("kv_s_per_token", "seq_s", "pair_s", "request_s"))
         except InputError as error:
             raise error.within(prefix="costs") from None
+
+
+def default_write_policy(placement: str) -> str:
+    return "write_back" if placement == "exclusive" else "write_through"
+
+
+def check_write_policy(placement: str, write_policy: str) -> None:
+    """Raises:
+    InputError: an exclusive tier is to hold copies.
+    """
+    if placement == "exclusive" and write_policy != "write_back":
+        hint = "set placement: inclusive, or leave write_policy out"
+        raise InputError("must be write_back where placement is exclusive", path="write_policy", value=write_policy, hint=hint)
 
 
 def _at_least(low: int, owner: object, names: Iterable[str]) -> None:

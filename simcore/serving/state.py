@@ -17,6 +17,7 @@ PICOSECONDS = 1_000_000_000_000
 NEVER = 1 << 62  # later than any time
 LATEST = 1 << 61  # arrivals and clocks beyond this are refused (26 days)
 NONE = -1  # no request
+ON_EVICTION = -1  # instead of the uses after which a tier gets a copy of a block: it takes what is evicted above
 
 # state of a request
 WAITING, LOADING, PREFILL, DECODE, DONE, REJECTED = 0, 1, 2, 3, 4, 5
@@ -37,7 +38,7 @@ def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.gener
 PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
     + _fields("arrivals concurrency load_rule min_load max_waiting recompute_last output_reuse", _I8)
-    + _fields("write_backlog kv seq response leap quiet_eviction max_events", _I8)
+    + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events", _I8)
     + [("pair", _F8)]
 )
 STAT = np.dtype(  # one record: progress and totals
@@ -63,7 +64,7 @@ REPLICA = np.dtype(  # (R,)
     + _fields("private promised blocked current pairs completed_n", _I8)
     + _fields("queue_head queue_tail queue_n run_tail run_n ended_head ended_tail load_n", _I8)
 )
-TIER = np.dtype(_fields("store read write inclusive", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM
+TIER = np.dtype(_fields("store read write inclusive copy_after", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM
 LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link
 HEAP = np.dtype(_fields("key value", _I8))
 PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
@@ -114,6 +115,7 @@ class State(NamedTuple):
     store: Records  # (S,)
     node: Records  # slots of all stores; slot 0 of each map entry = absent
     slot: Any  # u4 (S * ids,) block -> its slot in a store, 0 = absent
+    uses: Any  # u4 (slots,) requests that were through with the block since it entered its pool; (1,) if no tier asks
     event: Records  # (1,)
     object: Records  # (S * ids,) what policies know of blocks, present or absent; (1,) if none asks for it
     words: Any  # u4, of the policies

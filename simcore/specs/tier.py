@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from simcore.errors import InputError
 from simcore.specs.base import Bytes, BytesPerSecond, Seconds, Spec, Usd, UsdPerGib
@@ -18,8 +18,11 @@ class TierSpec(Spec):
         preset: the preset this came from, if any.
         capacity_bytes: bytes given to the cache. HBM: per GPU; below: per replica, or in all when `shared`.
         policy: eviction policy, by name.
-        placement: "exclusive" holds what the tier above evicted and gives it back on a hit; "inclusive" keeps a copy
-            of what the tier above received.
+        placement: "exclusive" gives a block up when it is loaded; "inclusive" keeps its copy.
+        write_policy: when a block is written here. "write_back": when it is evicted above (all that an exclusive tier
+            allows, and its default); "write_through" (default of an inclusive tier): when it is complete in HBM;
+            "write_through_selective": once `write_after_uses` requests have used it in HBM. The words are SGLang HiCache's.
+        write_after_uses: of write_through_selective (SGLang: 2).
         shared: one store for all replicas.
         read_bandwidth_bytes_per_s, write_bandwidth_bytes_per_s: of the device or network, not of the GPU's host link.
         read_latency_s, write_latency_s: before the first byte, once per transfer.
@@ -35,6 +38,8 @@ class TierSpec(Spec):
     capacity_bytes: Bytes
     policy: str = "lru"
     placement: Literal["exclusive", "inclusive"] = "exclusive"
+    write_policy: Literal["write_back", "write_through", "write_through_selective"] | None = None
+    write_after_uses: Annotated[int, Field(ge=1, le=2**31)] = 2
     shared: bool = False
     read_bandwidth_bytes_per_s: BytesPerSecond | None = None
     write_bandwidth_bytes_per_s: BytesPerSecond | None = None

@@ -225,6 +225,8 @@ class Replica:
                 q.state, q.finish, q.pages = "done", now, 0
                 for block in self.complete(q, q.output_blocks, now):
                     self.tiers.write_through(block, now)
+                for block in q.held:
+                    self.tiers.use(block, now)
                 self.give_back(q)
         return [q for q in through if q.state == "done"]
 

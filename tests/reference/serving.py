@@ -43,9 +43,11 @@ WORTH LOADING. "threshold": at least `min_load_tokens` are below and at most `ma
 prefill without it, in steps of its own.
 
 MOVES. A link passes one block after the other; latencies follow behind the last link. Whatever is evicted goes to the nearest
-exclusive tier below, unless a copy is met on the way, and so does what it pushes out. A block computed is copied to each
-inclusive tier that lacks it, top to bottom: one of a prompt when the step that completes it has ended, before anything else
-that its end brings; one of an output as its request ends. A write passes the link of its target and, coming out of the pool,
+tier below that is written back, unless a copy is met on the way, and so does what it pushes out. A block computed is copied to
+each tier written through that lacks it, top to bottom: one of a prompt when the step that completes it has ended, before
+anything else that its end brings; one of an output as its request ends. A request that is through has used each block it pins,
+first to last; those used often enough while in the pool are copied to tiers written selectively. A copy comes from the lowest
+tier above that has the block, once it is usable there. A write passes the link of its target and, coming out of the pool,
 before that the host link. It is refused if one of them is taken for longer than `write_backlog_s` from now, or if nothing can
 leave a full target.
 

@@ -34,16 +34,19 @@ class Link:
 class Store:
     """An HBM pool with its replica's host link, or a lower tier with its device link. Blocks are ids."""
 
-    def __init__(self, capacity: int, policy: str, inclusive: bool, read: Link, write: Link) -> None:
-        self.capacity, self.inclusive, self.read, self.write = capacity, inclusive, read, write
-        self.policy = POLICIES[policy]()
+    def __init__(self, tier: StoreSetup, read: Link, write: Link) -> None:
+        self.capacity, self.inclusive, self.read, self.write = tier.capacity_blocks, tier.placement == "inclusive", read, write
+        self.written = tier.write_policy or ("write_through" if self.inclusive else "write_back")
+        self.after_uses = tier.write_after_uses
+        self.uses: Counter[int] = Counter()  # of each block in a pool, by requests that are through
+        self.policy = POLICIES[tier.policy]()
         self.pins: dict[int, int] = {}  # of each block in it
         self.ready: dict[int, int] = {}  # from when on it is usable
         self.flow: Counter[str] = Counter()
 
     def enter(self, block: int, ready: int) -> None:
         assert block not in self.pins and len(self.pins) < self.capacity
-        self.pins[block], self.ready[block] = 0, ready
+        self.pins[block], self.ready[block], self.uses[block] = 0, ready, 0
         self.policy.enter(block)
 
     def leave(self, block: int) -> int:
@@ -103,7 +106,7 @@ class Tiers:
         """`block` was evicted from tier j."""
         for k in range(j + 1, len(self.stores)):
             held = block in self.stores[k].pins
-            if held or not self.stores[k].inclusive:
+            if held or self.stores[k].written == "write_back":
                 came = not held and self.write(j, k, block, max(ready, now), now)
                 self.stores[k].flow["in_demoted"] += came
                 self.stores[j].flow["out_evicted" if held or came else "out_dropped"] += 1
@@ -112,9 +115,22 @@ class Tiers:
 
     def write_through(self, block: int, now: int) -> None:
         """`block` was completed in the pool."""
-        for k, store in enumerate(self.stores):
-            if store.inclusive and block not in store.pins:
-                store.flow["in_written"] += self.write(0, k, block, now, now)
+        self._copy(block, now, [k for k, store in enumerate(self.stores) if store.written == "write_through"])
+
+    def use(self, block: int, now: int) -> None:
+        """A request that is through has used `block` in the pool."""
+        uses = self.stores[0].uses
+        uses[block] += 1
+        selective = [k for k, store in enumerate(self.stores) if store.written == "write_through_selective"]
+        self._copy(block, now, [k for k in selective if uses[block] >= self.stores[k].after_uses])
+
+    def _copy(self, block: int, now: int, to: list[int]) -> None:
+        """Copy `block` to those of these tiers that lack it, each time from the lowest tier above that has it."""
+        for k in to:
+            if k > 0 and block not in self.stores[k].pins:
+                source = max(j for j in range(k) if block in self.stores[j].pins)
+                at = now if source == 0 else max(now, self.stores[source].ready[block])
+                self.stores[k].flow["in_written"] += self.write(source, k, block, at, now)
 
 
 def build_tiers(setup: ServingSetup) -> list[Tiers]:
@@ -123,7 +139,7 @@ def build_tiers(setup: ServingSetup) -> list[Tiers]:
     def store(tier: StoreSetup) -> Store:
         read = Link(picoseconds(tier.read_s_per_block), picoseconds(tier.read_latency_s))
         write = Link(picoseconds(tier.write_s_per_block), picoseconds(tier.write_latency_s))
-        return Store(tier.capacity_blocks, tier.policy, tier.placement == "inclusive", read, write)
+        return Store(tier, read, write)
 
     pool = StoreSetup(
         name="hbm",

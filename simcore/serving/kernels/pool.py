@@ -12,8 +12,8 @@ from simcore.kernel import Int, kernel
 from simcore.serving.state import NO_VICTIM, State
 
 from .order import on_miss
-from .stores import insert, remove, victim
-from .transfer import demote, write_through
+from .stores import find, insert, remove, victim
+from .transfer import copy_down, demote
 
 
 @kernel
@@ -80,6 +80,8 @@ def add_block(st: State, r: Int, obj: Int, ready: Int) -> None:
     on_miss(st, r, obj)
     make_room(st, r, st.par.unit_pages)
     insert(st, r, obj, ready, np.int64(1))
+    if st.par.counts_uses:
+        st.uses[find(st, r, obj)] = 0
 
 
 @kernel
@@ -91,8 +93,8 @@ def complete_block(st: State, r: Int, obj: Int) -> None:
 
 @kernel
 def defer_copies(st: State, r: Int, obj: Int) -> None:
-    """Block `obj` is there once the step being composed has ended; then inclusive tiers get it. Until then it stays pinned by
-    the sequence that computes it: nothing is preempted once a step has prefill in it."""
+    """Block `obj` is there when the step being composed has ended; then tiers written through get it. Until then the sequence
+    that computes it keeps it pinned: nothing is preempted once a step has prefill in it."""
     rep = st.replica[r]
     st.completed[r * st.par.budget + rep.completed_n] = obj  # one block at most for each token of the step
     rep.completed_n += 1
@@ -100,8 +102,8 @@ def defer_copies(st: State, r: Int, obj: Int) -> None:
 
 @kernel
 def copy_completed(st: State, r: Int) -> None:
-    """The step has ended: write the blocks that its prefill completed to the inclusive tiers, in order of completion."""
+    """The step has ended: copy the blocks that its prefill completed to the tiers written through, in order of completion."""
     rep = st.replica[r]
     for i in range(rep.completed_n):
-        write_through(st, r, np.int64(st.completed[r * st.par.budget + i]))
+        copy_down(st, r, np.int64(st.completed[r * st.par.budget + i]), np.int64(0))
     rep.completed_n = 0

@@ -15,7 +15,7 @@ from .prefill import prefills
 from .queues import run_remove
 from .sequences import join_decode, leave_decode, loading_heap, preempt, release
 from .stores import find, reference
-from .transfer import write_through
+from .transfer import copy_down
 
 
 @kernel
@@ -122,6 +122,8 @@ def finish(st: State, r: Int, q: Int) -> None:
     rep.private -= req.pages
     req.pages = 0
     blocks = req.held + keep_output(st, r, q) if st.par.output_reuse else req.held
+    if st.par.counts_uses:
+        count_uses(st, r, q, blocks)
     release(st, r, q, blocks)
     req.state = DONE
     req.finish = st.stat.now
@@ -141,7 +143,18 @@ def keep_output(st: State, r: Int, q: Int) -> Int:
             reference(st, r, slot)
         elif available_pages(st, r) >= st.par.unit_pages:
             complete_block(st, r, obj)
-            write_through(st, r, obj)
+            copy_down(st, r, obj, np.int64(0))
         else:
             return i
     return np.int64(job.output_blocks)
+
+
+@kernel
+def count_uses(st: State, r: Int, q: Int, blocks: Int) -> None:
+    """Request q, which is through, has used its first `blocks` blocks; tiers written selectively may now get some of them."""
+    first = st.job[q].block
+    for i in range(blocks):
+        obj = np.int64(st.blocks[first + i])
+        slot = find(st, r, obj)
+        st.uses[slot] += np.uint32(1)
+        copy_down(st, r, obj, np.int64(st.uses[slot]))

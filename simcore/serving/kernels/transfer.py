@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import LATEST, NONE, State
+from simcore.serving.state import LATEST, NONE, ON_EVICTION, State
 
 from .order import on_miss
 from .stores import find, insert, remove, victim
@@ -70,12 +70,12 @@ def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, In
 
 @kernel
 def home_below(st: State, r: Int, j: Int, obj: Int) -> Int:
-    """The tier that takes a block leaving tier j: an exclusive one, COVERED if a copy is met first, or NONE."""
+    """The tier that takes a block leaving tier j: one that is written on eviction, COVERED if a copy is met first, or NONE."""
     for k in range(j + 1, st.par.tiers + 1):
         tier = st.tier[k * st.par.replicas + r]
         if find(st, tier.store, obj) != 0:
             return COVERED
-        if tier.inclusive == 0:
+        if tier.copy_after == ON_EVICTION:
             return k
     return NONE
 
@@ -107,14 +107,21 @@ def demote(st: State, r: Int, j: Int, obj: Int, ready: Int) -> None:
 
 
 @kernel
-def write_through(st: State, r: Int, obj: Int) -> None:
-    """Block `obj` was completed in HBM: every inclusive tier without it gets a copy."""
-    hbm = np.int64(0)
+def copy_down(st: State, r: Int, obj: Int, uses: Int) -> None:
+    """Copy block `obj`, which is in HBM, to every tier without it that is due one: just completed (`uses` 0), a tier written
+    through; used so often, one written selectively. Each copy is made from the nearest tier above that has the block."""
+    source: Int = np.int64(0)
+    at = st.stat.now
     for k in range(1, st.par.tiers + 1):
         tier = st.tier[k * st.par.replicas + r]
-        if tier.inclusive == 1 and find(st, tier.store, obj) == 0:
-            pushed, pushed_ready, accepted = write(st, r, hbm, k, obj, st.stat.now)
+        slot = find(st, tier.store, obj)
+        if slot == 0 and tier.copy_after >= 0 and tier.copy_after <= uses and (tier.copy_after > 0) == (uses > 0):
+            pushed, pushed_ready, accepted = write(st, r, source, k, obj, at)
             if accepted:
                 st.store[tier.store].in_written += 1
+                slot = find(st, tier.store, obj)
             if pushed != NONE:
                 demote(st, r, k, pushed, pushed_ready)
+        if slot != 0:
+            source = k
+            at = max(st.stat.now, st.node[slot].ready)

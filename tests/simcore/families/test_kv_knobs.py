@@ -19,6 +19,7 @@ MOE = {"model": "qwen3-30b-a3b"}
 THRESHOLD = {"engine.load": "threshold", "engine.max_waiting": 100}
 TP2 = {"gpu.count": 2}
 FLOODED = {"workload.request_rate": 60}
+SELECTIVE = {"tiers.dram.placement": "inclusive", "tiers.dram.write_policy": "write_through_selective"}
 TIGHT = {"tiers.hbm.capacity": "2 GiB"}
 
 KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
@@ -78,6 +79,8 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("tiers.dram.capacity", "1 GiB", {}),
     ("tiers.dram.policy", "sieve", {"tiers.dram.placement": "inclusive", "tiers.dram.capacity": "3 GiB"}),
     ("tiers.dram.placement", "inclusive", {}),
+    ("tiers.dram.write_policy", "write_back", {"tiers.dram.placement": "inclusive"}),
+    ("tiers.dram.write_after_uses", 3, SELECTIVE),
     ("tiers.dram.shared", True, {}),
     ("tiers.dram.read_bandwidth", "1 GB/s", {}),
     ("tiers.dram.write_bandwidth", "1 MB/s", {}),

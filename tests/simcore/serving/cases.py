@@ -11,7 +11,7 @@ import numpy as np
 from simcore.roofline.step_time import StepCosts
 from simcore.serving.result import ServingResult
 from simcore.serving.serve import serve
-from simcore.serving.setup import ServingSetup, StoreSetup
+from simcore.serving.setup import WRITE_POLICIES, ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
 
 UNIT = 4  # tokens of a reuse block in hand-made cases
@@ -107,11 +107,14 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
 
 
 def _random_tier(rng: np.random.Generator, k: int) -> StoreSetup:
+    placement = str(_pick(rng, ["exclusive", "inclusive"]))
     return StoreSetup(
         name=f"tier{k}",
         capacity_blocks=1 + int(rng.random() * 80),
         policy=str(_pick(rng, ["lru", "fifo", "sieve"])),
-        placement=str(_pick(rng, ["exclusive", "inclusive"])),
+        placement=placement,
+        write_policy=None if placement == "exclusive" else str(_pick(rng, ["write_through", *WRITE_POLICIES])),
+        write_after_uses=int(_pick(rng, [1, 2, 3])),
         shared=rng.random() < 0.5,
         read_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
         write_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from simcore.roofline.step_time import StepCosts
-from simcore.serving.setup import ARRIVALS, LOAD_RULES, PLACEMENTS, ROUTERS, ServingSetup, StoreSetup
+from simcore.serving.setup import ARRIVALS, LOAD_RULES, PLACEMENTS, ROUTERS, WRITE_POLICIES, ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
 
 POLICIES = ("lru", "fifo", "sieve")
@@ -88,11 +88,14 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
 
 
 def small_tier(rng: Random, k: int) -> StoreSetup:
+    placement = rng.choice(PLACEMENTS)
     return StoreSetup(
         name=f"tier{k}",
         capacity_blocks=rng.choice([1, 2, 4, 9, 30]),
         policy=rng.choice(POLICIES),
-        placement=rng.choice(PLACEMENTS),
+        placement=placement,
+        write_policy=None if placement == "exclusive" else rng.choice(["write_through", *WRITE_POLICIES]),
+        write_after_uses=rng.choice([1, 1, 2, 3]),
         shared=rng.random() < 0.5,
         read_s_per_block=rng.choice([0.0, 0.5, 1.0]),
         write_s_per_block=rng.choice([0.0, 0.5, 1.0]),

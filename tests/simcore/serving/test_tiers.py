@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from simcore.errors import InputError
 from simcore.serving.result import ServingResult
 from simcore.serving.serve import serve
 from simcore.serving.setup import StoreSetup
@@ -80,7 +81,65 @@ def test_a_victim_skips_inclusive_tiers_and_stops_at_a_copy() -> None:
 def test_write_through_goes_to_every_inclusive_tier() -> None:
     result = run(["ab"], 9, tier("dram", placement="inclusive"), tier("cxl"), tier("nvme", placement="inclusive"))
     assert [result.stores[name].in_written for name in ("dram", "cxl", "nvme")] == [2, 0, 2]
-    assert result.links["host"].written_blocks == 4
+    assert result.links["host"].written_blocks == 2  # the second copy is made from the first
+
+
+def test_a_copy_of_a_copy_starts_when_that_is_usable() -> None:
+    # done at 14 ms; 1 s over the host link, 2 s into dram, usable 0.5 s later, then 4 s into nvme
+    dram = tier("dram", 1, placement="inclusive", write_s_per_block=2.0, write_latency_s=0.5)
+    nvme = tier("nvme", placement="inclusive", write_s_per_block=4.0)
+    trace = trace_of([(0, "a", 1), (0, "x", 1), (0.5, "a", 1)])
+    result = serve(trace, setup_of(1, tiers=(dram, nvme), host_link_write_s_per_block=1.0, write_backlog_s=99.0))
+    # x pushes a out of HBM and, 3.514 s later than it was, out of dram
+    assert found(result)[2] == [0, 0, 1]
+    assert result.arrival_s[2] + result.load_s[2] == pytest.approx(0.014 + 7.5, abs=1e-3)
+
+
+def test_write_back_keeps_its_copy_when_it_is_loaded() -> None:
+    back = tier(placement="inclusive", write_policy="write_back")
+    result = run(["ab", "cd", "ab", "cd"], 2, back)
+    assert found(result) == [[0, 0], [0, 0], [0, 2], [0, 2]]
+    hbm, dram = result.stores["hbm"], result.stores["dram"]
+    assert (dram.in_demoted, dram.in_written, dram.out_promoted, dram.resident_blocks) == (4, 0, 0, 4)
+    assert hbm.out_evicted == 6 and result.links["dram"].written_blocks == 4  # a and b are still below when they leave again
+
+
+@pytest.mark.parametrize(("uses", "expected"), [(1, 2), (2, 1), (3, 0)])
+def test_selective_copies_what_enough_requests_have_used(uses: int, expected: int) -> None:
+    selective = tier(placement="inclusive", write_policy="write_through_selective", write_after_uses=uses)
+    # a is used twice, b once before cd push them out
+    result = run(["ab", "a", "cd", "ab"], 2, selective)
+    assert found(result)[3] == [0, expected]
+    assert result.stores["dram"].in_written == {1: 4 + 0, 2: 1, 3: 0}[uses]
+
+
+def test_uses_are_those_since_the_block_came_into_hbm() -> None:
+    selective = tier(placement="inclusive", write_policy="write_through_selective", write_after_uses=2)
+    assert run(["a", "b", "a", "b", "a"], 1, selective).stores["dram"].in_written == 0
+    assert run(["a", "a", "b", "b"], 1, selective).stores["dram"].in_written == 2
+
+
+def test_the_write_policy_moves_the_hits() -> None:
+    """Of HBM 2 and dram 3 blocks: who gets in decides."""
+    asked = ["a", "a", "b", "c", "d", "e", "a"]
+    hits = {
+        policy: int(run(asked, 1, tier(capacity_blocks=3, placement="inclusive", write_policy=policy)).hit_tokens[:, 1].sum())
+        for policy in ("write_back", "write_through", "write_through_selective")
+    }
+    assert hits == {"write_back": 0, "write_through": 0, "write_through_selective": 4}
+    asked = ["a", "b", "a", "c", "d", "b"]
+    hits = {
+        policy: int(run(asked, 2, tier(capacity_blocks=2, placement="inclusive", write_policy=policy)).hit_tokens[:, 1].sum())
+        for policy in ("write_back", "write_through", "write_through_selective")
+    }
+    assert hits == {"write_back": 4, "write_through": 0, "write_through_selective": 0}
+
+
+def test_an_exclusive_tier_holds_no_copies() -> None:
+    for policy in ("write_through", "write_through_selective"):
+        with pytest.raises(InputError, match="must be write_back where placement is exclusive") as caught:
+            run(["a"], 1, tier(write_policy=policy))
+        assert caught.value.path == "tiers.0.write_policy"
 
 
 def test_a_shared_tier_serves_other_replicas() -> None:
