@@ -6,7 +6,8 @@ from typing import Any
 
 from simcore.families._kv_scenario import Scenario
 from simcore.plugins import find
-from simcore.roofline.memory import pool, tier_block_bytes
+from simcore.roofline.memory import pool
+from simcore.roofline.paging import tier_block_bytes
 from simcore.serving.engine import FAMILY
 from simcore.serving.setup import default_write_policy
 from simcore.specs.base import Spec
@@ -61,7 +62,7 @@ def _formats(scenario: Scenario) -> list[list[str]]:
 
 def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
     held = pool(scenario.model, scenario.kv_format, scenario.engine, scenario.hbm.capacity_bytes, scenario.gpu.count)
-    block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine)
+    block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.gpu.count)
     tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": scenario.hbm.policy}]
     for name, tier in scenario.lower_tiers.items():
         fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})

@@ -12,7 +12,8 @@ from simcore.families._kv_outcome import outcome_of, sustainable_rps
 from simcore.families._kv_scenario import Scenario
 from simcore.outcome import Outcome
 from simcore.roofline.constants import find_constants
-from simcore.roofline.memory import pool, tier_block_bytes
+from simcore.roofline.memory import pool
+from simcore.roofline.paging import tier_block_bytes
 from simcore.roofline.step_time import step_costs
 from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_seconds_per_block
 from simcore.serving.serve import prepare as prepare_engine
@@ -126,8 +127,8 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
     engine, gpu = scenario.engine, scenario.gpu
     constants = find_constants(gpu, engine.family)
     held = pool(scenario.model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)
-    unit = reuse_unit(engine.block_size, trace.granule_tokens)
-    pages = unit // engine.block_size
+    unit = reuse_unit(held.block_tokens, trace.granule_tokens)
+    pages = unit // held.block_tokens
     if held.blocks < pages:
         rule = f"must hold at least one reuse block of {unit} tokens"
         raise InputError(rule, path="tiers.hbm.capacity", value=exact_bytes(scenario.hbm.capacity_bytes))
@@ -138,7 +139,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         replicas=scenario.replicas,
         router=scenario.router,
         pool_pages=held.blocks,
-        page_tokens=engine.block_size,
+        page_tokens=held.block_tokens,
         unit_tokens=unit,
         hbm_policy=scenario.hbm.policy,
         tiers=tuple(_store(scenario, name, pages, copies) for name in scenario.lower_tiers),
@@ -163,7 +164,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
 
 def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup:
     tier = scenario.tiers[name]
-    block_bytes = pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine)
+    block_bytes = pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.gpu.count)
     blocks = int(tier.capacity_bytes // block_bytes)
     if blocks < 1:
         rule = f"must be 0 or hold at least one reuse block of {exact_bytes(round(block_bytes))}"

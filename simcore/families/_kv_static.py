@@ -27,7 +27,8 @@ def lower_tiers_usd(scenario: Scenario) -> float | None:
 def static_metrics(scenario: Scenario) -> dict[str, float | None]:
     """Bytes, costs, fit and quality of a design by exported key; None where a price or a published accuracy is missing."""
     gpu, gpus = scenario.gpu, scenario.gpu.count * scenario.replicas
-    per_gpu = hbm(scenario).total
+    use = hbm(scenario)
+    per_gpu = use.total
     hbm_cost = None if gpu.hbm_usd_per_gib is None else per_gpu / GIB * gpu.hbm_usd_per_gib * gpus
     below = lower_tiers_usd(scenario)
     loss = quality_loss(scenario.model, scenario.kv_format)
@@ -36,7 +37,7 @@ def static_metrics(scenario: Scenario) -> dict[str, float | None]:
         "hbm_cost_usd": hbm_cost,
         "memory_cost_usd": None if hbm_cost is None or below is None else hbm_cost + below,
         "system_cost_usd": None if gpu.price_usd is None or below is None else gpu.price_usd * gpus + below,
-        "hbm_excess_bytes": float(per_gpu - usable_bytes(gpu, scenario.engine)),
+        "hbm_excess_bytes": float(per_gpu - usable_bytes(gpu, scenario.engine, use)),
         "quality_loss": None if loss is None else loss.value,
         "gpu_power_w": gpu.power_w * gpu.count,
     }

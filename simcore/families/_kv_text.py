@@ -8,6 +8,7 @@ from simcore.quantization.kv_bytes import kv_bytes_per_token
 from simcore.quantization.quality import LOSSLESS, quality_loss
 from simcore.roofline.constants import find_constants
 from simcore.roofline.memory import pool, usable_bytes
+from simcore.roofline.paging import block_tokens
 from simcore.roofline.step_time import step_costs
 from simcore.specs.tier import TierSpec
 from simcore.units import format_bandwidth, format_bytes, format_seconds
@@ -24,6 +25,7 @@ def describe(scenario: Scenario) -> list[str]:
     formats = pair.k if pair.k == pair.v else f"{pair.k} keys and {pair.v} values"
     if scenario.kv_format.groups:
         formats += f" ({len(scenario.kv_format.groups)} groups of layers differ)"
+    block = block_tokens(scenario.model, scenario.kv_format, engine, gpu.count)
     replicas = "1 replica" if scenario.replicas == 1 else f"{scenario.replicas} replicas"
     return [
         f"{scenario.model.name}, weights in {scenario.weights}, KV in {formats}, on {replicas} of {gpu.count} x {gpu.name}.",
@@ -32,7 +34,7 @@ def describe(scenario: Scenario) -> list[str]:
         + ".",
         f"Workload: {_workload_words(scenario.workload)}.",
         f"Scheduler: up to {engine.max_num_seqs} sequences and {engine.max_num_batched_tokens} tokens a step, "
-        f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {engine.block_size} tokens; "
+        f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {block} tokens; "
         f"a prefix below HBM is loaded: {engine.load}.",
     ]
 
@@ -85,11 +87,11 @@ def explain(scenario: Scenario) -> list[str]:
     budget = engine.max_num_batched_tokens
     return [
         f"KV bytes per token = {width} = {kv_bytes_per_token(model, scenario.kv_format):,.0f} B",
-        f"KV pool = {format_bytes(scenario.hbm.capacity_bytes)}/GPU = {held.blocks:,} blocks of {engine.block_size} tokens "
+        f"KV pool = {format_bytes(scenario.hbm.capacity_bytes)}/GPU = {held.blocks:,} blocks of {held.block_tokens} tokens "
         f"= {held.tokens:,} tokens per replica",
         f"HBM per GPU = weights {format_bytes(use.weights)} + activations {format_bytes(use.activations)} + runtime "
         f"{format_bytes(use.runtime)} + pool {format_bytes(use.pool)} = {format_bytes(use.total)} of "
-        f"{format_bytes(usable_bytes(gpu, engine))} usable",
+        f"{format_bytes(usable_bytes(gpu, engine, use))} usable",
         f"Step of 1 token {format_seconds(float(costs.lin_s[1]))}, of {budget} tokens "
         f"{format_seconds(float(costs.lin_s[budget]))}; "
         f"plus {format_seconds(1000 * costs.kv_s_per_token)} per 1,000 tokens of context read and "

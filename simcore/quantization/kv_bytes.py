@@ -6,17 +6,20 @@ vectors with their scales, so they are exact, not means.
 
 A sliding-window layer either grows like any other ("unified": pages are shared, memory for the full length is spent) or
 holds a ring of the last `window_tokens` ("ring"): then its bytes are fixed per sequence and drop out of bytes per token.
+A recurrent layer holds a state of fixed size per sequence and nothing per token.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from simcore.errors import InputError
 from simcore.quantization.formats import KvFormat, find_format
 from simcore.specs.kv_format import KvFormatSpec, KvPair
-from simcore.specs.model import ModelSpec
+from simcore.specs.model import LayerKind, ModelSpec
 
+KINDS: tuple[LayerKind, ...] = ("full", "window", "state")
 WindowCache = Literal["unified", "ring"]
 
 
@@ -31,8 +34,17 @@ class Footprint(NamedTuple):
         return self.fixed_bytes_per_sequence + tokens * self.bytes_per_token
 
 
+class LayerGroup(NamedTuple):
+    """Layers of one kind and the cache bytes of all of them together."""
+
+    kind: LayerKind
+    layers: int
+    fixed_bytes_per_sequence: float
+    bytes_per_token: float
+
+
 def kv_bytes_per_token(model: ModelSpec, kv_format: KvFormatSpec) -> float:
-    """Cache bytes of a token over all layers, every layer at full length, each head stored once.
+    """Cache bytes of a token over all layers, every attention layer at full length, each head stored once.
 
     Raises:
         InputError: an unknown format, or one that the model's head size does not allow.
@@ -42,24 +54,77 @@ def kv_bytes_per_token(model: ModelSpec, kv_format: KvFormatSpec) -> float:
 
 def kv_footprint(model: ModelSpec, kv_format: KvFormatSpec, window_cache: WindowCache = "unified") -> Footprint:
     """The two terms of the cache of the whole model, each head stored once."""
-    return _footprint(model, kv_format, window_cache, model.kv_heads)
+    return total_of(layer_groups(model, kv_format, 0, window_cache))
 
 
 def kv_footprint_per_gpu(
     model: ModelSpec, kv_format: KvFormatSpec, tp: int, window_cache: WindowCache = "unified"
 ) -> Footprint:
     """The two terms on one of `tp` GPUs: KV heads are split, and repeated when there are fewer heads than GPUs; a latent is
-    whole on every GPU.
+    whole on every GPU; states are split by their heads.
 
     Raises:
-        InputError: `tp` does not divide the query heads, or does not fit the KV heads.
+        InputError: `tp` does not divide the query heads or the recurrent heads, or does not fit the KV heads.
     """
-    return _footprint(model, kv_format, window_cache, heads_per_gpu(model, tp))
+    return total_of(layer_groups(model, kv_format, tp, window_cache))
 
 
 def kv_bytes_per_token_per_gpu(model: ModelSpec, kv_format: KvFormatSpec, tp: int) -> float:
-    """Cache bytes of a token on one of `tp` GPUs, every layer at full length."""
+    """Cache bytes of a token on one of `tp` GPUs, every attention layer at full length."""
     return kv_footprint_per_gpu(model, kv_format, tp).bytes_per_token
+
+
+def total_of(groups: Iterable[LayerGroup]) -> Footprint:
+    """The two terms of several groups of layers together."""
+    kept = tuple(groups)
+    return Footprint(sum(g.fixed_bytes_per_sequence for g in kept), sum(g.bytes_per_token for g in kept))
+
+
+def layer_groups(
+    model: ModelSpec,
+    kv_format: KvFormatSpec,
+    tp: int,
+    window_cache: WindowCache = "unified",
+    layers: range | None = None,
+) -> tuple[LayerGroup, ...]:
+    """The kinds of layers and what each keeps on one of `tp` GPUs, or in all with each head stored once (`tp` of 0).
+
+    Args:
+        layers: the layers counted, for one stage of a pipeline; all when None.
+
+    Raises:
+        InputError: as `kv_footprint_per_gpu`.
+    """
+    heads = heads_per_gpu(model, tp) if tp else model.kv_heads
+    state = _state_bytes(model, tp or 1)
+    kinds, pairs = model.layer_kinds(), kv_format.per_layer(model.layers)
+    bits: dict[LayerKind, list[int]] = {}
+    known: dict[KvPair, int] = {}
+    for layer in layers if layers is not None else range(model.layers):
+        pair = pairs[layer]
+        if kinds[layer] != "state" and pair not in known:
+            known[pair] = _layer_bits(model, pair, heads)
+        bits.setdefault(kinds[layer], []).append(8 * state if kinds[layer] == "state" else known[pair])
+    return tuple(_group(model, kind, bits[kind], window_cache) for kind in KINDS if kind in bits)
+
+
+def _group(model: ModelSpec, kind: LayerKind, bits: list[int], window_cache: WindowCache) -> LayerGroup:
+    size = sum(bits) / 8
+    if kind == "state":
+        return LayerGroup(kind, len(bits), size, 0.0)
+    if kind == "window" and window_cache == "ring" and model.sliding is not None:
+        return LayerGroup(kind, len(bits), size * model.sliding.window_tokens, 0.0)
+    return LayerGroup(kind, len(bits), 0.0, size)
+
+
+def _state_bytes(model: ModelSpec, tp: int) -> int:
+    """Bytes of a recurrent layer's state on one of `tp` GPUs."""
+    if model.recurrent is None:
+        return 0
+    if model.recurrent.heads % tp:
+        rule = f"must divide the {model.recurrent.heads} recurrent heads of {model.name}"
+        raise InputError(rule, path="gpu.count", value=tp)
+    return model.recurrent.bytes_per_layer // tp
 
 
 def heads_per_gpu(model: ModelSpec, tp: int) -> int:
@@ -76,19 +141,6 @@ def heads_per_gpu(model: ModelSpec, tp: int) -> int:
         rule = f"must divide, or be a multiple of, the {model.kv_heads} KV heads of {model.name}"
         raise InputError(rule, path="gpu.count", value=tp)
     return 1
-
-
-def _footprint(model: ModelSpec, kv_format: KvFormatSpec, window_cache: WindowCache, heads: int) -> Footprint:
-    fixed_bits = token_bits = 0
-    known: dict[KvPair, int] = {}
-    for layer, pair in enumerate(kv_format.per_layer(model.layers)):
-        if pair not in known:
-            known[pair] = _layer_bits(model, pair, heads)
-        if window_cache == "ring" and model.sliding is not None and model.windowed(layer):
-            fixed_bits += known[pair] * model.sliding.window_tokens
-        else:
-            token_bits += known[pair]
-    return Footprint(fixed_bits / 8, token_bits / 8)
 
 
 def _layer_bits(model: ModelSpec, pair: KvPair, heads: int) -> int:

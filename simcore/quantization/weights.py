@@ -47,6 +47,10 @@ class WeightParts(NamedTuple):
     expert_bytes: float
     lookup_bytes: float
     """An input embedding that is not also the output head: stored, but only the rows of the step's tokens are read."""
+    head_bytes: float
+    """The output head, which is part of `dense_bytes`."""
+    bytes_per_weight: float
+    """Of a dense weight outside the vocabulary matrices."""
 
     @property
     def total_bytes(self) -> float:
@@ -81,6 +85,8 @@ def weight_parts(model: ModelSpec, weight_format: str | None = None) -> WeightPa
         dense_bytes=dense * blocks + model.embedding_params * vocabulary,
         expert_bytes=model.expert_params * size,
         lookup_bytes=(matrices - 1) * model.embedding_params * vocabulary,
+        head_bytes=model.embedding_params * vocabulary,
+        bytes_per_weight=blocks,
     )
 
 

@@ -1,27 +1,33 @@
 """What must fit in a GPU's memory, and how many tokens a KV pool holds.
 
-    hbm bytes per GPU = weights / tp + peak of activations and logits + runtime reserve + pool
-                     <= gpu_memory_utilization * memory
+    hbm bytes of a GPU = weights + peak of activations and logits + runtime reserve + pool <= what the engine may use
 
 Peak: the larger of two moments of a step, which do not coincide:
     layer:   2 bytes * max_num_batched_tokens * (4 * hidden + 3 * feed-forward width / tp)
     sampler: 40 bytes * max_num_seqs * vocabulary    (16-bit and 32-bit logits, probabilities, sorted copies with indices)
 Both are fitted to what vLLM's start-up log prints as "PyTorch activation peak memory" (see the tests: within 10 % on six logs).
+The sampler is on the last stage of a pipeline.
 
-Limits: weights are split evenly (heads repeated when tp exceeds the KV heads are not counted twice); CUDA graphs are taken from
-the share outside gpu_memory_utilization, as engines do.
+Weights: a layer is the mean of all layers. A stage has its share of them; the first also has the input embedding, the last the
+output head (both, where they are one matrix). Tensor parallelism divides, except K and V projections of heads that are
+repeated, and the projection to an MLA latent. Routed experts are divided over all GPUs of a stage, data-parallel ranks
+included; whole experts (`ep`) in equal numbers, rounded up.
+
+Limits: CUDA graphs are taken from the share outside gpu_memory_utilization; the query latent of MLA is counted as divided.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from simcore.quantization.kv_bytes import kv_footprint, kv_footprint_per_gpu
-from simcore.quantization.weights import weight_bytes
+from simcore.quantization.kv_bytes import heads_per_gpu
+from simcore.quantization.weights import weight_bytes, weight_parts
+from simcore.roofline.paging import Paging, paging, tier_block_bytes
 from simcore.specs.engine import EngineSpec
 from simcore.specs.gpu import GpuSpec
 from simcore.specs.kv_format import KvFormatSpec
 from simcore.specs.model import ModelSpec
+from simcore.specs.parallel import ParallelSpec
 from simcore.units import GIB
 
 SAMPLER_BYTES_PER_LOGIT = 40
@@ -44,27 +50,45 @@ class HbmUse(NamedTuple):
         return self.weights + self.activations + self.runtime + self.pool
 
 
+class Stage(NamedTuple):
+    """One stage of a pipeline; its GPUs are alike.
+
+    Attributes:
+        number: from 0.
+        layers: the layers it has, of the model's.
+        fixed: what one of its GPUs holds before the pool.
+        paging: how its pool is divided.
+    """
+
+    number: int
+    layers: range
+    fixed: HbmUse
+    paging: Paging
+
+
 class Pool(NamedTuple):
     """A KV pool in whole blocks.
 
     Attributes:
-        blocks: whole blocks of `block_size` tokens.
+        blocks: whole blocks.
         tokens: tokens they hold.
         block_bytes: bytes of a block on one GPU.
-        ring_bytes: bytes set aside on that GPU for the windows of running sequences, not in blocks.
+        reserved_bytes: bytes set aside on that GPU for windows and states of `max_num_seqs` sequences.
+        block_tokens: tokens of a block: `block_size`, or what a hybrid model forces.
     """
 
     blocks: int
     tokens: int
     block_bytes: float
-    ring_bytes: float
+    reserved_bytes: float
+    block_tokens: int
 
 
-def activation_bytes(model: ModelSpec, engine: EngineSpec, tp: int = 1) -> int:
-    """Peak bytes of activations or logits on one of `tp` GPUs."""
+def activation_bytes(model: ModelSpec, engine: EngineSpec, tp: int = 1, *, sampler: bool = True) -> int:
+    """Peak bytes of activations or logits on one of `tp` GPUs; without logits on a stage that has no `sampler`."""
     layer = 2 * engine.max_num_batched_tokens * (4 * model.hidden_size + 3 * model.ffn_width / tp)
-    sampler = SAMPLER_BYTES_PER_LOGIT * engine.max_num_seqs * model.vocab_size
-    return round(max(layer, sampler))
+    logits = SAMPLER_BYTES_PER_LOGIT * engine.max_num_seqs * model.vocab_size if sampler else 0
+    return round(max(layer, logits))
 
 
 def runtime_reserve_bytes(tp: int = 1) -> int:
@@ -72,14 +96,80 @@ def runtime_reserve_bytes(tp: int = 1) -> int:
     return RUNTIME_BYTES + (COMMUNICATION_BYTES if tp > 1 else 0)
 
 
-def hbm_use(model: ModelSpec, gpu: GpuSpec, engine: EngineSpec, pool_bytes: int, weight_format: str | None = None) -> HbmUse:
-    """What one GPU of a replica holds, with `pool_bytes` of it given to the KV pool."""
-    return HbmUse(
-        weights=-(-weight_bytes(model, weight_format) // gpu.count),
-        activations=activation_bytes(model, engine, gpu.count),
-        runtime=runtime_reserve_bytes(gpu.count),
-        pool=pool_bytes,
+def stages(
+    model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, parallel: ParallelSpec, weight_format: str | None = None
+) -> tuple[Stage, ...]:
+    """Every stage of the pipeline: what a GPU of it holds, the pool apart.
+
+    Raises:
+        InputError: an unknown format, or degrees of parallelism the model does not allow.
+    """
+    counts = parallel.layers_by_stage(model.layers)
+    firsts = [sum(counts[:number]) for number in range(parallel.pp)]
+    layers = [range(first, first + count) for first, count in zip(firsts, counts, strict=True)]
+    fixed = _fixed(model, engine, parallel, weight_format)
+    return tuple(
+        Stage(number, layers[number], fixed[number], paging(model, kv_format, engine, parallel.tp, layers[number]))
+        for number in range(parallel.pp)
     )
+
+
+def _fixed(model: ModelSpec, engine: EngineSpec, parallel: ParallelSpec, weight_format: str | None) -> list[HbmUse]:
+    """What a GPU of each stage holds before its pool."""
+    last = parallel.pp - 1
+    ranks = max(parallel.tp, parallel.dp if model.experts else 1)
+    return [
+        HbmUse(
+            weights=_stage_weights(model, parallel, count, number == 0, number == last, weight_format),
+            activations=activation_bytes(model, engine, parallel.tp, sampler=number == last),
+            runtime=runtime_reserve_bytes(ranks),
+            pool=0,
+        )
+        for number, count in enumerate(parallel.layers_by_stage(model.layers))
+    ]
+
+
+def _stage_weights(
+    model: ModelSpec, parallel: ParallelSpec, layers: int, first: bool, last: bool, weight_format: str | None
+) -> int:
+    """Bytes of weights on one GPU of a stage with `layers` layers."""
+    parts, tp = weight_parts(model, weight_format), parallel.tp
+    if parallel.pp == parallel.dp == 1 and not parallel.ep:
+        return -(-weight_bytes(model, weight_format) // tp) + round(model.layers * _repeated(model, tp, parts.bytes_per_weight))
+    share = layers / model.layers
+    layer_bytes = (parts.dense_bytes - parts.head_bytes) * share / tp + layers * _repeated(model, tp, parts.bytes_per_weight)
+    ranks = tp * parallel.dp
+    experts = parts.expert_bytes * share / ranks
+    if parallel.ep and model.experts:
+        experts = parts.expert_bytes * share * -(-model.experts // ranks) / model.experts
+    matrices = (first + last) if not model.tied_embeddings else 1 if first or last else 0
+    return round(layer_bytes + experts + matrices * parts.head_bytes / tp)
+
+
+def _repeated(model: ModelSpec, tp: int, bytes_per_weight: float) -> float:
+    """Bytes a GPU has beyond an even share of a layer: projections to KV heads that are repeated, or to the latent."""
+    if model.mla is not None:
+        width = (model.mla.kv_lora_rank + model.mla.qk_rope_head_dim) * (1 - 1 / tp)
+    else:
+        width = 2 * model.head_dim * (heads_per_gpu(model, tp) - model.kv_heads / tp)
+    return model.hidden_size * width * bytes_per_weight * model.attention_layers / model.layers
+
+
+def hbm_use(
+    model: ModelSpec,
+    gpu: GpuSpec,
+    engine: EngineSpec,
+    pool_bytes: int,
+    weight_format: str | None = None,
+    parallel: ParallelSpec | None = None,
+) -> HbmUse:
+    """What the fullest GPU of a replica holds, with `pool_bytes` of each given to the KV pool.
+
+    Args:
+        parallel: how the replica's GPUs divide the model; all of them in tensor parallel when None.
+    """
+    fixed = _fixed(model, engine, parallel or ParallelSpec(tp=gpu.count), weight_format)
+    return max(fixed, key=lambda use: use.total)._replace(pool=pool_bytes)
 
 
 def hbm_bytes_per_gpu(
@@ -89,16 +179,29 @@ def hbm_bytes_per_gpu(
     return hbm_use(model, gpu, engine, pool_bytes, weight_format).total
 
 
-def usable_bytes(gpu: GpuSpec, engine: EngineSpec) -> int:
-    """Bytes of one GPU's memory the engine may use."""
-    return int(gpu.memory_bytes * engine.gpu_memory_utilization)
+def pool_room_bytes(gpu: GpuSpec, engine: EngineSpec, fixed: HbmUse) -> int:
+    """Bytes the engine's rule leaves for the pool of a GPU that holds `fixed`; negative when that alone is too much."""
+    share, memory = engine.gpu_memory_utilization, gpu.memory_bytes
+    if engine.family == "sglang":
+        return min(int(memory * share) - fixed.weights - fixed.runtime, memory - fixed.total)
+    if engine.family == "trtllm":
+        return int(share * (memory - fixed.total)) if memory > fixed.total else memory - fixed.total
+    return int(memory * share) - fixed.total
+
+
+def usable_bytes(gpu: GpuSpec, engine: EngineSpec, fixed: HbmUse | None = None) -> int:
+    """Bytes of one GPU's memory the engine may use; `fixed` is what it holds before the pool (families other than vLLM
+    need to know)."""
+    held = (fixed or HbmUse(0, 0, 0, 0))._replace(pool=0)
+    return held.total + pool_room_bytes(gpu, engine, held)
 
 
 def hbm_excess_bytes(
     model: ModelSpec, gpu: GpuSpec, engine: EngineSpec, pool_bytes: int, weight_format: str | None = None
 ) -> int:
     """Bytes by which a design exceeds one GPU; not positive when it fits, and then the room that is left, negated."""
-    return hbm_bytes_per_gpu(model, gpu, engine, pool_bytes, weight_format) - usable_bytes(gpu, engine)
+    use = hbm_use(model, gpu, engine, pool_bytes, weight_format)
+    return use.total - usable_bytes(gpu, engine, use)
 
 
 def pool(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, pool_bytes: int, tp: int = 1) -> Pool:
@@ -107,21 +210,16 @@ def pool(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, pool_byt
     Raises:
         InputError: an unknown format, or a tensor-parallel degree the model does not allow.
     """
-    footprint = kv_footprint_per_gpu(model, kv_format, tp, engine.sliding_window_cache)
-    ring = footprint.fixed_bytes_per_sequence * engine.max_num_seqs
-    block = footprint.bytes_per_token * engine.block_size
-    if block == 0:  # every layer is a ring: tokens cost nothing beyond it
-        block = footprint.fixed_bytes_per_sequence
-    blocks = max(0, int((pool_bytes - ring) // block))
-    return Pool(blocks, blocks * engine.block_size, block, ring)
+    return pool_of(paging(model, kv_format, engine, tp), engine, pool_bytes)
 
 
-def tier_blocks(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, capacity_bytes: int) -> int:
+def pool_of(pages: Paging, engine: EngineSpec, pool_bytes: int) -> Pool:
+    """The pool of a GPU whose pages are `pages`, with what `max_num_seqs` sequences need beside their tokens set aside."""
+    reserved = pages.bytes_per_sequence * engine.max_num_seqs
+    blocks = max(0, int((pool_bytes - reserved) // pages.block_bytes))
+    return Pool(blocks, blocks * pages.block_tokens, pages.block_bytes, reserved, pages.block_tokens)
+
+
+def tier_blocks(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, capacity_bytes: int, tp: int = 1) -> int:
     """Whole blocks in a tier below HBM, which keeps every head and latent once, whatever the tensor parallelism."""
-    return int(capacity_bytes // tier_block_bytes(model, kv_format, engine))
-
-
-def tier_block_bytes(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec) -> float:
-    """Bytes of a block in a tier below HBM, every head and latent once."""
-    footprint = kv_footprint(model, kv_format, engine.sliding_window_cache)
-    return (footprint.bytes_per_token or footprint.fixed_bytes_per_sequence) * engine.block_size
+    return int(capacity_bytes // tier_block_bytes(model, kv_format, engine, tp))

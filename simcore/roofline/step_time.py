@@ -92,7 +92,7 @@ def step_costs(
         lin_s=lin,
         kv_s_per_token=window.bytes_per_token / kv_rate,
         seq_s=c.sequence_s + window.fixed_bytes_per_sequence / kv_rate,
-        pair_s=(model.layers - windowed) * flops_per_pair / attention_rate,
+        pair_s=(model.attention_layers - windowed) * flops_per_pair / attention_rate,
         request_s=c.request_s + c.prefill_s,
     )
 

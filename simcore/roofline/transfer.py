@@ -4,7 +4,7 @@
 
 so small copies are slow: at 64 GB/s raw (PCIe 5 x16) the shipped constants give 50 GB/s for a copy of 2 MiB and 14 GB/s for
 one of 64 KiB. A block in one piece ("contiguous") is one copy; a block spread over the layers' own arrays ("per_layer") is one
-copy for each layer's K and each layer's V, or one per layer for a latent cache.
+copy for each layer's K and each layer's V, or one per layer for a latent cache or a state.
 
 A load from a tier below HBM passes the tier's own device or network first, then the host link; under tensor parallelism each
 GPU's link carries that GPU's part, all at once.
@@ -34,7 +34,8 @@ def copies_per_block(model: ModelSpec, kv_layout: Literal["contiguous", "per_lay
     """Separate copies a block takes in this layout."""
     if kv_layout == "contiguous":
         return 1
-    return model.layers * (1 if model.mla is not None else 2)
+    states = model.layers - model.attention_layers
+    return states + model.attention_layers * (1 if model.mla is not None else 2)
 
 
 def host_link_bandwidth(gpu: GpuSpec, constants: Constants) -> float:

@@ -28,12 +28,19 @@ class EngineSpec(Spec):
             requests wait. The defaults of the two are those of a published comparison (llm-d/llm-d-router#2833).
         min_load_tokens: see `load`.
         max_waiting: see `load`.
-        gpu_memory_utilization: share of the GPU's memory the engine may use: weights, activations, reserve and pool
-            must fit in it; the rest is left to CUDA graphs and other processes.
+        gpu_memory_utilization: share of the GPU's memory the engine may use, as the family counts it. vLLM: weights,
+            activations, reserve and pool must fit in it, the rest is left to CUDA graphs and other processes. SGLang
+            (`mem_fraction_static`): weights, reserve and pool; activations take from the rest. TensorRT-LLM
+            (`free_gpu_memory_fraction`): the pool's share of what weights, activations and reserve leave free.
         kv_layout: "contiguous" moves a block in one copy; "per_layer" in one copy for each layer's K and V.
         sliding_window_cache: how sliding-window layers are held. "unified": full length in the same pages as the other
             layers (what vLLM's log of gpt-oss-120b shows: 78,384 tokens in 5.38 GiB); "ring": a window-sized buffer
             reserved for each of `max_num_seqs` sequences.
+        state_pages: how the states of recurrent layers are held. "aligned": in the pages of the attention layers, whose
+            block grows until a page is as large as a state (vLLM: 784 tokens with Qwen3.6-27B); "separate": in a pool
+            of their own beside pages of `block_size` tokens (SGLang).
+        states_per_sequence: states kept for each running sequence: 2 with prefix caching, the one in use and the last one
+            that others can start from; 1 without.
         write_backlog_s: longest queue of writes a link may build up; what exceeds it is dropped, not written.
     """
 
@@ -49,4 +56,6 @@ class EngineSpec(Spec):
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     kv_layout: Literal["contiguous", "per_layer"] = "contiguous"
     sliding_window_cache: Literal["unified", "ring"] = "unified"
+    state_pages: Literal["aligned", "separate"] = "aligned"
+    states_per_sequence: Positive = 2
     write_backlog_s: Seconds = 1.0

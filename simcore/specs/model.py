@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -42,20 +42,49 @@ class SlidingSpec(Spec):
     layers: Count
 
 
+class RecurrentSpec(Spec):
+    """Layers that keep a state of fixed size in place of a KV cache (Mamba, gated delta networks, linear attention).
+
+    Args:
+        layers: how many layers are of this kind. Where position matters they are taken as spread evenly.
+        heads: heads the state is divided by; tensor parallelism splits them.
+        state_values: values of the recurrent state of one layer, for one sequence.
+        conv_values: values of the window of its convolution.
+        state_format: number format of the recurrent state; the window is kept at 16 bits.
+    """
+
+    shorthand: ClassVar[str | None] = None
+    layers: Count
+    heads: Count
+    state_values: Count
+    conv_values: Annotated[int, Field(ge=0)] = 0
+    state_format: Literal["f32", "bf16"] = "bf16"
+
+    @property
+    def bytes_per_layer(self) -> int:
+        """Bytes of one layer's state and window, for one sequence."""
+        return self.state_values * (4 if self.state_format == "f32" else 2) + 2 * self.conv_values
+
+
+LayerKind = Literal["full", "window", "state"]
+
+
 class ModelSpec(Spec):
-    """A decoder-only transformer.
+    """A decoder-only model.
 
     Args:
         preset: the preset or the config.json this came from, if any.
         name: as printed, and as looked up in tables of published accuracy.
         params: parameters of the language model, input embedding and output head included.
         active_params: parameters a token passes through (all but the unused experts); equals `params` when dense.
-        layers, hidden_size, query_heads, kv_heads, head_dim: shape of the attention stack.
+        layers: layers that remember tokens: attention and `recurrent` together (not blocks that are a feed-forward only).
+        hidden_size, query_heads, kv_heads, head_dim: shape of the attention layers.
         intermediate_size: width of one feed-forward block, of one expert in a mixture; 4 x hidden when absent.
         vocab_size: tokens in the vocabulary.
         tied_embeddings: input embedding and output head are one matrix.
         mla: present when the cache is a latent (DeepSeek V2/V3).
         sliding: present when some layers see a window only.
+        recurrent: present when some layers keep a state of fixed size.
         max_model_len: longest context the model supports, in tokens.
         experts, experts_per_token: routed experts of a mixture and how many a token uses.
         dtype: weight format of the published checkpoint.
@@ -76,6 +105,7 @@ class ModelSpec(Spec):
     tied_embeddings: bool = False
     mla: MlaSpec | None = None
     sliding: SlidingSpec | None = None
+    recurrent: RecurrentSpec | None = None
     max_model_len: Count
     experts: Count | None = None
     experts_per_token: Count | None = None
@@ -103,9 +133,17 @@ class ModelSpec(Spec):
             raise InputError(
                 f"must not exceed experts ({self.experts})", path="experts_per_token", value=self.experts_per_token
             )
-        if self.sliding is not None and self.sliding.layers > self.layers:
-            raise InputError(f"must not exceed layers ({self.layers})", path="sliding.layers", value=self.sliding.layers)
+        if self.recurrent is not None and self.recurrent.layers > self.layers:
+            raise InputError(f"must not exceed layers ({self.layers})", path="recurrent.layers", value=self.recurrent.layers)
+        if self.sliding is not None and self.sliding.layers > self.attention_layers:
+            rule = f"must not exceed the attention layers ({self.attention_layers})"
+            raise InputError(rule, path="sliding.layers", value=self.sliding.layers)
         return self
+
+    @property
+    def attention_layers(self) -> int:
+        """Layers with a KV cache."""
+        return self.layers - (self.recurrent.layers if self.recurrent is not None else 0)
 
     @property
     def embedding_params(self) -> int:
@@ -124,9 +162,20 @@ class ModelSpec(Spec):
         """Hidden units of the feed-forward blocks one token passes through in a layer."""
         return (self.intermediate_size or 4 * self.hidden_size) * (self.experts_per_token or 1)
 
-    def windowed(self, layer: int) -> bool:
-        """Whether layer number `layer` (from 0) is a sliding-window layer; they are spread evenly over the stack."""
-        if self.sliding is None:
-            return False
-        share = self.sliding.layers
-        return (layer + 1) * share // self.layers > layer * share // self.layers
+    def layer_kinds(self) -> tuple[LayerKind, ...]:
+        """What each layer keeps: all tokens, a window of them, or a state; the rarer kinds are spread evenly."""
+        kinds: list[LayerKind] = []
+        attention = 0
+        for layer in range(self.layers):
+            if self.recurrent is not None and _spread(layer, self.recurrent.layers, self.layers):
+                kinds.append("state")
+                continue
+            windowed = self.sliding is not None and _spread(attention, self.sliding.layers, self.attention_layers)
+            kinds.append("window" if windowed else "full")
+            attention += 1
+        return tuple(kinds)
+
+
+def _spread(position: int, share: int, total: int) -> bool:
+    """Whether `position` of `total` is one of `share` that are spread evenly."""
+    return (position + 1) * share // total > position * share // total

@@ -59,9 +59,9 @@ def test_a_ring_pool_sets_its_windows_aside() -> None:
     engine = EngineSpec(sliding_window_cache="ring", max_num_seqs=32)
     window = kv_footprint(spec, BF16, "ring").fixed_bytes_per_sequence
     found = pool(spec, BF16, engine, 6 * GIB)
-    assert found.ring_bytes == 32 * window == 32 * 12 * 128 * 2048
-    assert found.tokens == (6 * GIB - found.ring_bytes) // (24_576 * 16) * 16
-    assert pool(spec, BF16, engine, int(found.ring_bytes)).tokens == 0
+    assert found.reserved_bytes == 32 * window == 32 * 12 * 128 * 2048
+    assert found.tokens == (6 * GIB - found.reserved_bytes) // (24_576 * 16) * 16
+    assert pool(spec, BF16, engine, int(found.reserved_bytes)).tokens == 0
 
 
 def test_qwen3_14b_whole_blocks() -> None:

@@ -15,6 +15,8 @@ from tests.simcore.families.scenarios import BASE, measured, with_paths
 
 MLA = {"model": "deepseek-v3", "gpu.preset": "b200", "gpu.count": 8, "replicas": 1, "tiers.hbm.capacity": "6 GiB"}
 SLIDING = {"model": "gpt-oss-20b"}
+STATES = {"heads": 32, "layers": 24, "state_values": 32 * 128 * 128, "conv_values": 3 * 8192}
+HYBRID = {"model": {"preset": "llama-3.1-8b", "recurrent": STATES}, "engine.max_num_seqs": 16}
 MOE = {"model": "qwen3-30b-a3b"}
 THRESHOLD = {"engine.load": "threshold", "engine.max_waiting": 100}
 TP2 = {"gpu.count": 2}
@@ -43,6 +45,10 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("model.mla.v_head_dim", 256, MLA),
     ("model.sliding.window_tokens", 1024, SLIDING),
     ("model.sliding.layers", 4, SLIDING),
+    ("model.recurrent.layers", 16, HYBRID),
+    ("model.recurrent.state_values", 64 * 128 * 128, HYBRID),
+    ("model.recurrent.conv_values", 3 * 65536, HYBRID),
+    ("model.recurrent.state_format", "f32", HYBRID),
     ("gpu.count", 2, {}),
     ("gpu.memory", "60 GiB", {}),
     ("gpu.bandwidth", "2 TB/s", {}),
@@ -67,6 +73,8 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("engine.gpu_memory_utilization", 0.5, {}),
     ("engine.kv_layout", "per_layer", {}),
     ("engine.sliding_window_cache", "ring", SLIDING),
+    ("engine.state_pages", "separate", HYBRID),
+    ("engine.states_per_sequence", 1, HYBRID),
     ("engine.write_backlog", "1 us", FLOODED),
     ("kv_format.default.k", "fp8_e4m3", {}),
     ("kv_format.default.v", "fp8_e4m3", {}),
@@ -175,6 +183,7 @@ def test_a_capacity_beyond_the_device_is_refused() -> None:
 PROVENANCE = {"preset", "source", "date", "planning_value", "family"}
 ELSEWHERE = {
     "gpu.name": "printed", "model.max_model_len": "a limit, tested above", "max_capacity": "a limit, tested above",
+    "model.recurrent.heads": "a limit on gpu.count, tested with the pages",
     "reuse.partial_block": "tested above", "reuse.recompute_last": "tested above",
     "kind": "selects the generator", "reader": "tested with the readers", "granule_tokens": "tested with the readers",
     "spread_ticks": "tested with the readers", "trace": "tested with the readers", "gpu.source": "printed",

@@ -37,7 +37,7 @@ def test_a_dense_model_is_all_active() -> None:
         ({"experts": 8}, r"model\.experts_per_token: is required"),
         ({"experts_per_token": 2}, r"model\.experts: is required"),
         ({"experts": 2, "experts_per_token": 4}, r"model\.experts_per_token: must not exceed experts \(2\)"),
-        ({"sliding": {"window_tokens": 8, "layers": 5}}, r"model\.sliding\.layers: must not exceed layers \(4\)"),
+        ({"sliding": {"window_tokens": 8, "layers": 5}}, r"model\.sliding\.layers: must not exceed the attention layers \(4\)"),
         ({"layers": 0}, r"model\.layers: must be greater than 0; got 0"),
         ({"layer": 4}, r"model\.layer: unknown key. Did you mean layers\?"),
         ({"mla": "deep"}, r"model\.mla: must be a mapping"),
@@ -52,7 +52,7 @@ def test_inconsistent_models(changes: dict[str, Any], message: str) -> None:
 def test_windowed_layers_are_counted_and_spread(layers: int, data: st.DataObject) -> None:
     windowed = data.draw(st.integers(1, layers))
     spec = validate(ModelSpec, {**TINY, "layers": layers, "sliding": {"window_tokens": 8, "layers": windowed}})
-    flags = [spec.windowed(i) for i in range(layers)]
+    flags = [kind == "window" for kind in spec.layer_kinds()]
     assert sum(flags) == windowed
     runs = [sum(flags[i : i + layers // windowed]) for i in range(0, layers - layers // windowed + 1)]
     assert max(runs) <= 2
