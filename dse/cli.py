@@ -202,6 +202,25 @@ def describe_trace(
 
 
 @app.command()
+def validate(
+    system: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only what was published of this system, or by this source.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--traces", metavar="FOLDER", help="Public traces; rows that need another are skipped.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every point, not only the worst of its quantity.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Published and measured quantities against ours. Status 1 if one misses its tolerance and is no known gap."""
+    from dse.commands.validate import run
+
+    return run(system, folder, every, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
 def presets(
     kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="models, gpus, tiers, workloads ...")] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One preset.")] = None,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from simcore.traces.accesses import Accesses
     from simcore.traces.load import format_of, read_accesses
     from simcore.traces.options import option_names, parse_options
+    from simcore.validation.compare import Compared, validation_cases
 
 _LATER = {
     "metrics": "METRICS Metric find_metric mean_values metric_values",
@@ -58,6 +59,7 @@ _LATER = {
     "traces.accesses": "Accesses",
     "traces.load": "format_of read_accesses",
     "traces.options": "option_names parse_options",
+    "validation.compare": "Compared validation_cases",
 }
 """What is imported when it is first used: a replay has no use for scenarios, nor a list of presets for the compiler."""
 
@@ -73,6 +75,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "METRICS",
     "Accesses",
+    "Compared",
     "Curve",
     "InputError",
     "LruCurve",
@@ -106,5 +109,6 @@ __all__ = [
     "simulate",
     "static_metrics",
     "trust",
+    "validation_cases",
     "yaml_dict",
 ]
