@@ -11,6 +11,7 @@ from simcore.roofline.paging import tier_block_bytes
 from simcore.serving.engine import FAMILY
 from simcore.serving.setup import default_write_policy
 from simcore.specs.base import Spec
+from simcore.specs.tier import TierSpec
 from simcore.workloads.resolve import file_sha256, trace_path
 from simcore.workloads.spec import TraceWorkload
 
@@ -67,14 +68,24 @@ def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
     for name, tier in scenario.lower_tiers.items():
         fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})
         fields["write_policy"] = tier.write_policy or default_write_policy(tier.placement)
-        if tier.write_policy != "write_through_selective":
-            del fields["write_after_uses"]
+        for field in _inactive_fields(tier):
+            del fields[field]
         if tier.placement == "exclusive" and _keeps_insertion_order(tier.policy):
             fields["policy"] = "insertion order"
         if scenario.replicas == 1:
             del fields["shared"]
         tiers.append({"name": name, "blocks": int(tier.capacity_bytes // block_bytes), **fields})
     return tiers
+
+
+def _inactive_fields(tier: TierSpec) -> set[str]:
+    selective = tier.write_policy == "write_through_selective"
+    operations = (tier.read_iops, tier.write_iops, tier.queue_depth) != (None, None, None)
+    return {
+        *({"write_after_uses"} if not selective else ()),
+        *({"numa_hop_share", "numa_hop_latency_s"} if tier.numa_hops == 0 else ()),
+        *({"io_size_bytes"} if not operations else ()),
+    }
 
 
 def _keeps_insertion_order(policy: str) -> bool:

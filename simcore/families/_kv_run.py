@@ -15,7 +15,7 @@ from simcore.roofline.constants import find_constants
 from simcore.roofline.memory import pool
 from simcore.roofline.paging import tier_block_bytes
 from simcore.roofline.step_time import step_costs
-from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_seconds_per_block
+from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_latencies, tier_seconds_per_block
 from simcore.serving.serve import prepare as prepare_engine
 from simcore.serving.serve import serve
 from simcore.serving.setup import ServingSetup, StoreSetup
@@ -170,6 +170,7 @@ def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup
         rule = f"must be 0 or hold at least one reuse block of {exact_bytes(round(block_bytes))}"
         raise InputError(rule, path=f"tiers.{name}.capacity", value=exact_bytes(tier.capacity_bytes))
     read_s, write_s = tier_seconds_per_block(tier, block_bytes, copies)
+    read_latency_s, write_latency_s = tier_latencies(tier)
     return StoreSetup(
         name=name,
         capacity_blocks=blocks,
@@ -180,6 +181,6 @@ def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup
         shared=tier.shared,
         read_s_per_block=read_s,
         write_s_per_block=write_s,
-        read_latency_s=tier.read_latency_s,
-        write_latency_s=tier.write_latency_s,
+        read_latency_s=read_latency_s,
+        write_latency_s=write_latency_s,
     )

@@ -12,7 +12,11 @@ GPU's link carries that GPU's part, all at once.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Literal
+
+import numpy as np
 
 from simcore.roofline.constants import Constants
 from simcore.specs.gpu import GpuSpec
@@ -51,11 +55,52 @@ def host_link_seconds_per_block(gpu: GpuSpec, constants: Constants, block_bytes_
 def tier_seconds_per_block(tier: TierSpec, block_bytes: float, copies: int) -> tuple[float, float]:
     """(read, write) seconds a block takes on the device or network of a tier below HBM.
 
+    The largest of what limits it: bytes, copies (`copy_overhead_s` or `bandwidth_curve`), operations a second, operations in
+    flight (Little's law: queue_depth / latency), all over the interleaved devices, and `max_bandwidth_bytes_per_s`; each NUMA
+    hop leaves a share of that rate, and a bounce buffer adds its own copy.
+
     Raises:
         InputError: the tier does not say its bandwidth.
     """
     read, write = tier.bandwidths()
+    slower = read / write
+    read_s, write_s = tier_latencies(tier)
     return (
-        seconds_per_block(block_bytes, copies, read, tier.copy_overhead_s),
-        seconds_per_block(block_bytes, copies, write, tier.copy_overhead_s),
+        _device_seconds(tier, block_bytes, copies, read, 1.0, tier.read_iops, read_s),
+        _device_seconds(tier, block_bytes, copies, write, slower, tier.write_iops, write_s),
     )
+
+
+def tier_latencies(tier: TierSpec) -> tuple[float, float]:
+    """(read, write) seconds before the first byte."""
+    hops_s = tier.numa_hops * tier.numa_hop_latency_s
+    return tier.read_latency_s + hops_s, tier.write_latency_s + hops_s
+
+
+def copy_seconds(curve: Sequence[tuple[int, float]], copy_bytes: float) -> float:
+    """Seconds of one copy by a measured curve of (bytes, bytes per second)."""
+    sizes = [size for size, _ in curve]
+    if copy_bytes >= sizes[-1]:
+        return copy_bytes / curve[-1][1]
+    return float(np.interp(copy_bytes, sizes, [size / rate for size, rate in curve]))
+
+
+def _device_seconds(
+    tier: TierSpec, block_bytes: float, copies: int, bandwidth: float, slower: float, iops: float | None, latency_s: float
+) -> float:
+    copy_bytes = block_bytes / copies
+    if tier.bandwidth_curve:
+        one_s = copies * max(copy_bytes / bandwidth, slower * copy_seconds(tier.bandwidth_curve, copy_bytes))
+    else:
+        one_s = seconds_per_block(block_bytes, copies, bandwidth, tier.copy_overhead_s)
+    operations = copies * math.ceil(copy_bytes / tier.io_size_bytes)
+    if iops is not None:
+        one_s = max(one_s, operations / iops)
+    if tier.queue_depth is not None:
+        one_s = max(one_s, operations * latency_s / tier.queue_depth)
+    all_s = one_s / tier.devices
+    if tier.max_bandwidth_bytes_per_s is not None:
+        all_s = max(all_s, block_bytes / tier.max_bandwidth_bytes_per_s)
+    all_s /= tier.numa_hop_share**tier.numa_hops
+    bounce = tier.bounce_bandwidth_bytes_per_s
+    return all_s if bounce is None else all_s + block_bytes / bounce

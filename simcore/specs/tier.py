@@ -10,6 +10,8 @@ from simcore.errors import InputError
 from simcore.specs.base import Bytes, BytesPerSecond, Seconds, Spec, Usd, UsdPerGib
 from simcore.units import exact_bytes
 
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 
 class TierSpec(Spec):
     """A tier. The top one (HBM) needs only a capacity and a policy; its speed and price belong to the GPU.
@@ -24,12 +26,26 @@ class TierSpec(Spec):
             "write_through_selective": once `write_after_uses` requests have used it in HBM. The words are SGLang HiCache's.
         write_after_uses: of write_through_selective (SGLang: 2).
         shared: one store for all replicas.
-        read_bandwidth_bytes_per_s, write_bandwidth_bytes_per_s: of the device or network, not of the GPU's host link.
+        read_bandwidth_bytes_per_s, write_bandwidth_bytes_per_s: of a device or network, not of the GPU's host link.
         read_latency_s, write_latency_s: before the first byte, once per transfer.
         copy_overhead_s: cost of each separate copy, which makes small copies slow.
+        bandwidth_curve: measured instead: (bytes of a copy, bytes per second of such reads), growing; not with
+            `copy_overhead_s`. In between, time is linear in bytes; a smaller copy takes as long as the smallest measured,
+            a larger one runs at the last rate. Writes have the same curve times write_bandwidth / read_bandwidth.
+        read_iops, write_iops: most operations a second, each of at most `io_size_bytes`.
+        io_size_bytes: largest piece in which a copy is read or written.
+        queue_depth: operations in flight, so at most queue_depth / latency a second; absent: as many as it takes.
+        devices: interleaved ones: rates, operations, price and largest size times so many.
+        max_bandwidth_bytes_per_s: of all devices together, each way: what the host's links and memory let through.
+        numa_hops: sockets between the memory and the GPU's host link.
+        numa_hop_share: share of the bandwidth left after a hop. The default is what of the peak remote DDR5 reached when read
+            (arXiv:2303.15375).
+        numa_hop_latency_s: of a hop. The default is Pond's emulation of one, 78 to 142 ns (arXiv:2203.00241).
+        bounce_bandwidth_bytes_per_s: blocks pass a buffer in host memory, copied at this rate before or after the device's own
+            transfer; absent: the device and the GPU exchange them directly (GPUDirect), or the copy is hidden.
         usd_per_gib: price of its memory; absent: cost metrics are refused.
-        device_price_usd: price of the device, counted once when the capacity is not 0.
-        max_capacity_bytes: the largest the device can be; a larger capacity is refused.
+        device_price_usd: price of a device, counted when the capacity is not 0.
+        max_capacity_bytes: the largest a device can be; a larger capacity is refused.
         planning_value: the prices are planning values of `date`, not list prices.
         source, date: where the numbers are from and when they were read.
     """
@@ -46,6 +62,17 @@ class TierSpec(Spec):
     read_latency_s: Seconds = 0.0
     write_latency_s: Seconds = 0.0
     copy_overhead_s: Seconds = 0.0
+    bandwidth_curve: tuple[tuple[Bytes, BytesPerSecond], ...] = ()
+    read_iops: Positive | None = None
+    write_iops: Positive | None = None
+    io_size_bytes: Annotated[Bytes, Field(ge=512)] = 131_072
+    queue_depth: Annotated[int, Field(ge=1)] | None = None
+    devices: Annotated[int, Field(ge=1, le=1024)] = 1
+    max_bandwidth_bytes_per_s: BytesPerSecond | None = None
+    numa_hops: Annotated[int, Field(ge=0, le=8)] = 0
+    numa_hop_share: Annotated[float, Field(gt=0, le=1)] = 0.7
+    numa_hop_latency_s: Seconds = 64e-9
+    bounce_bandwidth_bytes_per_s: BytesPerSecond | None = None
     usd_per_gib: UsdPerGib | None = None
     device_price_usd: Usd = 0.0
     max_capacity_bytes: Bytes | None = None
@@ -55,18 +82,30 @@ class TierSpec(Spec):
 
     @model_validator(mode="after")
     def _within_device(self) -> Self:
-        limit = self.max_capacity_bytes
+        limit = None if self.max_capacity_bytes is None else self.devices * self.max_capacity_bytes
         if limit is not None and self.capacity_bytes > limit:
+            several = "'s" if self.devices == 1 else f"s' (devices: {self.devices})"
             raise InputError(
-                f"must not exceed the device's {exact_bytes(limit)}",
+                f"must not exceed the device{several} {exact_bytes(limit)}",
                 path="capacity",
                 value=exact_bytes(self.capacity_bytes),
                 hint=f"{self.preset or 'this tier'} ends there; set max_capacity to describe a larger device",
             )
         return self
 
+    @model_validator(mode="after")
+    def _measured_or_modelled(self) -> Self:
+        sizes = [size for size, _ in self.bandwidth_curve]
+        times = [size / rate for size, rate in self.bandwidth_curve]
+        if sizes and (sizes[0] == 0 or sizes != sorted(set(sizes)) or times != sorted(times)):
+            rule = "must be points of growing copy sizes above 0, whose copies take longer and longer"
+            raise InputError(rule, path="bandwidth_curve", hint="write [[64 KiB, 14 GB/s], [2 MiB, 50 GB/s]]")
+        if sizes and self.copy_overhead_s > 0:
+            raise InputError("must be 0 where bandwidth_curve is given", path="copy_overhead", value=self.copy_overhead_s)
+        return self
+
     def bandwidths(self) -> tuple[float, float]:
-        """(read, write) bandwidth in bytes per second.
+        """(read, write) bandwidth of a device in bytes per second.
 
         Raises:
             InputError: a tier below HBM that says neither a preset nor its bandwidth.
@@ -85,4 +124,4 @@ class TierSpec(Spec):
             return 0.0
         if self.usd_per_gib is None:
             return None
-        return self.capacity_bytes / 2**30 * self.usd_per_gib + self.device_price_usd
+        return self.capacity_bytes / 2**30 * self.usd_per_gib + self.devices * self.device_price_usd

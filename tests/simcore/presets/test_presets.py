@@ -61,7 +61,7 @@ def test_gpus_are_complete(name: str) -> None:
 def test_tiers_are_complete(name: str) -> None:
     spec = tier(name, capacity_bytes=GIB)
     assert min(spec.bandwidths()) > 0 and spec.source and spec.date and spec.planning_value
-    assert spec.cost_usd() == pytest.approx((spec.usd_per_gib or 0) + spec.device_price_usd)
+    assert spec.cost_usd() == pytest.approx((spec.usd_per_gib or 0) + spec.devices * spec.device_price_usd)
     assert spec.max_capacity_bytes and spec.max_capacity_bytes >= TIB
 
 
