@@ -34,6 +34,8 @@ def check(st: State) -> None:
         ("hits + misses = lookups", _lookups_pass_down(st)),
         ("first tokens + decoded tokens = output tokens", st.stat.ended + st.stat.decode_tokens == output),
         ("arrival <= admission <= first token <= finish", _ordered(request) | ~served),
+        ("admission + load + waiting again + prefill <= finish", _phases_end(request) | ~served),
+        ("tokens found + tokens missed = prompt", _every_token_has_a_reason(st)),
     ]
     for law, holds in laws:
         if not np.all(holds):
@@ -46,6 +48,19 @@ def _lookups_pass_down(st: State) -> bool:
     lookups, hits = (np.array([st.store[f][np.unique(row)].sum() for row in view]) for f in ("lookups", "hits"))
     asked = int(st.job["prompt_blocks"][st.request["state"] == DONE].sum())
     return bool(lookups[0] == asked and (lookups[:-1] - hits[:-1] == lookups[1:]).all() and (hits <= lookups).all())
+
+
+def _phases_end(request: Any) -> Any:
+    spent = sum(request[field] for field in ("load_wait", "queue_again", "prefill", "prefill_again"))
+    return request["admitted"] + spent <= request["finish"]
+
+
+def _every_token_has_a_reason(st: State) -> bool:
+    if not st.par.note_misses:
+        return True
+    n = len(st.request)
+    found, missed = st.hit_tokens.reshape(n, -1).sum(axis=1), st.missed.reshape(n, -1).sum(axis=1)
+    return bool((found + missed == np.where(st.request["state"] == DONE, st.job["prompt"], 0)).all())
 
 
 def _ordered(request: Any) -> Any:

@@ -130,6 +130,8 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         job=arrays.job,
         request=request,
         hit_tokens=np.zeros(n * (tiers + 1), np.int64),
+        missed=np.zeros(n * len(state.REASONS) if setup.note_misses else 0, np.int64),
+        mark=np.zeros(arrays.n_ids if setup.note_misses else 0, np.uint8),
         replica=replica,
         phase=np.zeros(replicas * setup.page_tokens, np.int64),
         tier=tier,
@@ -179,7 +181,9 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -
     par.response = _ps(setup.costs.request_s)
     par.pair = setup.costs.pair_s * PICOSECONDS
     par.leap = leap
-    par.quiet_eviction = all(t.copy_after != ON_EVICTION and not t.shared for t in setup.tiers)
+    par.note_misses = setup.note_misses
+    noticed = setup.note_misses and setup.replicas > 1  # what another replica holds at this very moment
+    par.quiet_eviction = not noticed and all(t.copy_after != ON_EVICTION and not t.shared for t in setup.tiers)
     par.counts_uses = any(t.copy_after > 0 for t in setup.tiers)
     # Alone, a request takes a step for each budget of prompt and each token of output; the rest is room for preemption.
     par.max_events = 1_000_000 + 40 * (2 * trace.n + arrays.prompt_tokens // par.budget + arrays.output_tokens)

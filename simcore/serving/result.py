@@ -70,6 +70,11 @@ class ServingResult:
         hit_tokens: i8 (n, 1+T), prompt tokens found at first admission, by tier (column 0 is HBM); loaded, if below HBM.
         queue_s: f8 (n,), from arrival to first admission; NaN if rejected.
         load_s: f8 (n,), spent waiting for blocks to be loaded, over all admissions.
+        queue_again_s, prefill_s, prefill_again_s, decode_s: f8 (n,), the rest of its time: waiting again after preemptions;
+            from admission (or the end of its load) to the end of its prefill, before and after the first preemption; decoding.
+            With `queue_s`, `load_s` and `request_s` they add up to the time from arrival to finish. NaN if rejected.
+        missed_tokens: i8 (n, reasons), prompt tokens not found at first admission, by reason, in the order of
+            `state.REASONS`; with `hit_tokens` they add up to the prompt. (n, 0) unless the setup says `note_misses`.
         preemptions: i8 (n,).
         recomputed_tokens: i8 (n,), tokens computed again after preemptions.
         stores, links: by name, top to bottom.
@@ -88,6 +93,11 @@ class ServingResult:
     hit_tokens: NDArray[np.int64]
     queue_s: NDArray[np.float64]
     load_s: NDArray[np.float64]
+    queue_again_s: NDArray[np.float64]
+    prefill_s: NDArray[np.float64]
+    prefill_again_s: NDArray[np.float64]
+    decode_s: NDArray[np.float64]
+    missed_tokens: NDArray[np.int64]
     preemptions: NDArray[np.int64]
     recomputed_tokens: NDArray[np.int64]
     stores: dict[str, StoreFlow]
@@ -106,6 +116,7 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
     request, stat = st.request, st.stat
     rejected = np.asarray(request["state"] == REJECTED)
     response = int(st.par.response)
+    before = sum(request[field] for field in ("load_wait", "queue_again", "prefill", "prefill_again"))
     return ServingResult(
         arrival_s=_seconds(request["arrival"]),
         first_token_s=_seconds(request["first"] + response, rejected),
@@ -115,6 +126,11 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
         hit_tokens=st.hit_tokens.reshape(len(request), -1),
         queue_s=_seconds(request["admitted"] - request["arrival"], rejected),
         load_s=_seconds(request["load_wait"]),
+        queue_again_s=_seconds(request["queue_again"], rejected),
+        prefill_s=_seconds(request["prefill"], rejected),
+        prefill_again_s=_seconds(request["prefill_again"], rejected),
+        decode_s=_seconds(request["finish"] - request["admitted"] - before, rejected),
+        missed_tokens=st.missed.reshape(len(request), -1),
         preemptions=np.array(request["preemptions"]),
         recomputed_tokens=np.array(request["recomputed"]),
         stores={flow.name: flow for flow in _store_flows(setup, st)},

@@ -93,6 +93,7 @@ class ServingSetup:
         concurrency: of "closed".
         router: "round_robin" in order of arrival, or "least_loaded" (fewest waiting and admitted requests, first of equals).
         write_backlog_s: a write that would wait longer for its links is dropped.
+        note_misses: find out of every prompt token that was not found why; no time depends on it.
     """
 
     replicas: int = 1
@@ -118,6 +119,7 @@ class ServingSetup:
     concurrency: int = 1
     router: str = "round_robin"
     write_backlog_s: float = 1.0
+    note_misses: bool = False
 
     def validate(self) -> None:
         """Raises:

@@ -25,6 +25,12 @@ WAITING, LOADING, PREFILL, DECODE, DONE, REJECTED = 0, 1, 2, 3, 4, 5
 ALWAYS, NEVER_LOAD, CHEAPER, THRESHOLD = 0, 1, 2, 3
 OPEN, CLOSED, BACKLOG = 0, 1, 2
 ROUND_ROBIN, LEAST_LOADED = 0, 1
+# why prompt tokens were not found at first admission; up to NOT_WRITTEN also what is known of a block, if the setup asks for it
+FIRST_USE, IN_FLIGHT, CAPACITY, BACKED_UP, REFUSED, NOT_WRITTEN, ELSEWHERE, NOT_LOADED, ALIGNMENT = range(9)
+REASONS = (
+    *("first_use", "in_flight", "capacity", "write_backlog", "write_refused", "not_written"),
+    *("other_replica", "not_loaded", "alignment"),
+)
 # why a run stopped early
 FINE, TOO_MANY_EVENTS, TOO_LATE, NO_VICTIM, STUCK = 0, 1, 2, 3, 4
 
@@ -38,7 +44,7 @@ def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.gener
 PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
     + _fields("arrivals concurrency load_rule min_load max_waiting recompute_last output_reuse", _I8)
-    + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events", _I8)
+    + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + [("pair", _F8)]
 )
 STAT = np.dtype(  # one record: progress and totals
@@ -54,6 +60,7 @@ JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
 )
 REQUEST = np.dtype(  # (n,) what happens to it
     _fields("arrival admitted first finish load_start ready load_wait", _I8)
+    + _fields("since queue_again prefill prefill_again", _I8)  # when a phase began; time in phases, loading left out
     + _fields("behind run_prev run_next", _I8)  # queue, or list of the ended or the leaving; list of the admitted
     + _fields("target computed held pages generated joined peak preemptions recomputed replica", _I8)
     + [("state", _U1)],
@@ -68,7 +75,7 @@ TIER = np.dtype(_fields("store read write inclusive copy_after", _I8))  # (T+1, 
 LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link
 HEAP = np.dtype(_fields("key value", _I8))
 PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
-FOUND = np.dtype(_fields("hits leading resident idle ready", _I8))  # scratch: what a look-up found
+FOUND = np.dtype(_fields("hits run leading resident idle ready", _I8))  # scratch: what a look-up found
 _STORE = [
     *_fields("map objects words reals random", _U8),
     *_fields("heads free fresh policy spare spares slots", _U4),
@@ -108,6 +115,8 @@ class State(NamedTuple):
     job: Records  # (n,)
     request: Records  # (n,)
     hit_tokens: Any  # i8 (n * (T+1),) tokens found at first admission, by tier
+    missed: Any  # i8 (n * reasons,) tokens not found at first admission, by reason; (0,) if nobody asks
+    mark: Any  # u1 (ids,) what is known of a block, whoever has it: FIRST_USE to NOT_WRITTEN; (0,) if nobody asks
     replica: Records  # (R,)
     phase: Any  # i8 (R * page,) decoding sequences by (private tokens - replica.step) mod page
     tier: Records  # ((T+1) * R,)

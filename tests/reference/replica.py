@@ -27,6 +27,7 @@ class Request:
         self.blocks = whole[:in_prompt] + partial  # of its prompt
         self.output_blocks = whole[in_prompt : self.most // self.unit] if setup.output_reuse and trace.has_output_ids else []
         self.state = "to come"  # waiting, loading, prefill, decode, done, rejected
+        self.phases: list[tuple[str, int, int]] = []  # state, when it began, preemptions until then
         self.replica = -1
         self.arrival: int | None = None
         self.admitted: int | None = None
@@ -38,6 +39,11 @@ class Request:
         self.load_start = self.ready = self.load_wait = 0
         self.preemptions = self.peak = self.recomputed = 0
         self.hit_tokens = [0] * (len(setup.tiers) + 1)
+        self.missed: Counter[str] = Counter()
+
+    def go(self, state: str, now: int) -> None:
+        self.state = state
+        self.phases.append((state, now, self.preemptions))
 
     @property
     def over(self) -> bool:
@@ -61,7 +67,7 @@ class Request:
 
 class Replica:
     def __init__(self, setup: ServingSetup, tiers: Tiers) -> None:
-        self.setup, self.tiers, self.pool = setup, tiers, tiers.stores[0]
+        self.setup, self.tiers, self.pool, self.misses = setup, tiers, tiers.stores[0], tiers.misses
         self.lin = [picoseconds(seconds) for seconds in setup.costs.lin_s]
         self.unit_pages = setup.unit_tokens // setup.page_tokens
         self.queue: list[Request] = []
@@ -125,8 +131,9 @@ class Replica:
             self.current = None
         self.give_back(q)
         self.queue.insert(0, q)
-        q.state, q.peak, q.computed = "waiting", max(q.peak, q.computed), 0
+        q.peak, q.computed = max(q.peak, q.computed), 0
         q.preemptions += 1
+        q.go("waiting", now)
         self.total["preemptions"] += 1
 
     # A step
@@ -219,14 +226,18 @@ class Replica:
         through = sorted(self.decoding, key=lambda q: q.number) + self.ended
         self.start, self.ended, self.new = None, [], []
         for q in through:
-            q.state, q.first = "decode", now if q.first is None else q.first
+            if q.state != "decode":
+                q.go("decode", now)
+            q.first = now if q.first is None else q.first
             q.generated += 1
             if q.generated == q.output:
-                q.state, q.finish, q.pages = "done", now, 0
+                q.finish, q.pages = now, 0
+                q.go("done", now)
                 for block in self.complete(q, q.output_blocks, now):
                     self.tiers.write_through(block, now)
                 for block in q.held:
                     self.tiers.use(block, now)
+                self.misses.finished(q)
                 self.give_back(q)
         return [q for q in through if q.state == "done"]
 
@@ -234,7 +245,7 @@ class Replica:
 
     def admit(self, q: Request, now: int) -> bool:
         q.target = q.prompt + q.generated
-        where = self.look_up(q)
+        where = run = self.look_up(q)
         if any(where) and not self.worth_loading(q, where, now):
             where = where[: self.leading(where)]
         found = list(zip(q.blocks, where, strict=False))
@@ -243,19 +254,21 @@ class Replica:
         if q.all_pages(q.target) - self.unit_pages * pinned > self.available() - promised:
             return False
         self.count_hits(q, where)
+        if self.setup.note_misses and not q.preemptions:
+            q.missed = self.misses.reasons(q, len(where), len(run), self.tiers)
         self.running.append(self.queue.pop(0))
         self.take(found, now)
         q.held = [block for block, _ in found]
         q.computed = min(q.covered(len(where)), q.target - 1)
         q.admitted = now if q.admitted is None else q.admitted
         q.load_start, q.ready = now, max((self.pool.ready[block] for block in q.held), default=now)
-        q.state = "loading" if q.ready > now else "prefill"
+        q.go("loading" if q.ready > now else "prefill", now)
         if q.state == "prefill":
             self.current = q
         return True
 
     def end_load(self, q: Request, now: int) -> None:
-        q.state = "prefill"
+        q.go("prefill", min(q.ready, now))
         q.load_wait += min(q.ready, now) - q.load_start
 
     def look_up(self, q: Request) -> list[int]:

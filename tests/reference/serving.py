@@ -51,6 +51,14 @@ tier above that has the block, once it is usable there. A write passes the link 
 before that the host link. It is refused if one of them is taken for longer than `write_backlog_s` from now, or if nothing can
 leave a full target.
 
+WHY TOKENS ARE MISSING (`note_misses`), at the first admission, block by block behind the run: NOT LOADED: the load rule gave
+it up. ALIGNMENT: the last block, asked for before, of a prompt that ends with it, with `recompute_last`. FIRST USE: no
+request admitted so far has it in its prompt, none that has ended in its output. It is in a store of this replica's: as the
+block before it. OTHER REPLICA: it is in some store. Else what became of its last write to a lower tier: refused for the
+BACKLOG, or REFUSED by the store; or CAPACITY: written; or lost and never written: NOT WRITTEN where a tier is written
+selectively, else CAPACITY. IN FLIGHT: never lost, so it was not computed. The tokens behind the last block: as the last block
+if that is of first use, else ALIGNMENT.
+
 GIVING BACK: private pages, then blocks, tail first. A request that is through first turns the blocks its output completed
 into blocks of the pool. Room is made by evicting one block at a time until the pages at hand suffice.
 """
@@ -58,12 +66,14 @@ into blocks of the pool. Room is made by evicting one block at a time until the 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from simcore.serving.result import LinkFlow, ServingResult, StoreFlow
 from simcore.serving.setup import ServingSetup
+from simcore.serving.state import REASONS
 from simcore.traces.trace import Trace
 from tests.reference.replica import NEVER, Replica, Request
 from tests.reference.tiers import PICOSECONDS, build_tiers, picoseconds
@@ -120,7 +130,7 @@ class Serving:
     def arrive(self, q: Request) -> None:
         q.arrival = self.now
         if q.all_pages(q.most) > self.setup.pool_pages:
-            q.state = "rejected"
+            q.go("rejected", self.now)
             self.count(q)
             return
         q.replica = self.routed % len(self.replicas)
@@ -128,7 +138,7 @@ class Serving:
             load = [len(r.queue) + len(r.running) for r in self.replicas]
             q.replica = load.index(min(load))
         self.routed += 1
-        q.state = "waiting"
+        q.go("waiting", self.now)
         r = self.replicas[q.replica]
         r.queue.append(q)
         if r.start is None:
@@ -145,6 +155,19 @@ class Serving:
         wave = min((p.wave for p in self.requests if not p.over), default=self.wave)
         if wave > self.wave:
             self.wave, self.wave_open = wave, self.seen
+
+
+PHASES = ("queue_again", "prefill", "prefill_again", "decode")
+
+
+def spent(q: Request) -> Counter[str]:
+    """Picoseconds in each of PHASES. A phase that begins later than the next one has no length."""
+    times: Counter[str] = Counter()
+    for (state, start, preemptions), (_, end, _) in pairwise(q.phases):
+        names = {"waiting": "queue_again", "prefill": "prefill_again" if preemptions else "prefill", "decode": "decode"}
+        if state in names and (state, preemptions) != ("waiting", 0):
+            times[names[state]] += end - start
+    return times
 
 
 def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
@@ -168,6 +191,8 @@ def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
         hit_tokens=np.array([q.hit_tokens for q in requests]),
         queue_s=seconds([None if q.admitted is None else q.admitted - (q.arrival or 0) for q in requests]),
         load_s=seconds([q.load_wait for q in requests]),
+        **{f"{name}_s": seconds([spent(q)[name] if q.finish else None for q in requests]) for name in PHASES},
+        missed_tokens=np.array([[q.missed[reason] for reason in REASONS * setup.note_misses] for q in requests], np.int64),
         preemptions=np.array([q.preemptions for q in requests]),
         recomputed_tokens=np.array([q.recomputed for q in requests]),
         stores={name: _store_flow(name, k, replicas) for k, name in enumerate(["hbm", *names])},

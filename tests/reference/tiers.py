@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from simcore.serving.setup import ServingSetup, StoreSetup
+from tests.reference.misses import Misses
 from tests.reference.policies import POLICIES
 
 PICOSECONDS = 10**12
@@ -84,6 +85,7 @@ class Tiers:
 
     stores: list[Store]
     backlog: int
+    misses: Misses
 
     def write(self, j: int, k: int, block: int, at: int, now: int) -> bool:
         """Copy a block that tier j has at time `at` into tier k. False: refused."""
@@ -92,8 +94,10 @@ class Tiers:
         refused = max(link.free for link in links) - now > self.backlog
         pushed, full = None, len(store.pins) == store.capacity
         if refused or (full and (pushed := store.victim()) is None):
+            self.misses.past[block].append("write_backlog" if refused else "write_refused")
             store.flow["writes_refused"] += 1
             return False
+        self.misses.past[block].append("written")
         pushed_ready = 0 if pushed is None else store.leave(pushed)
         for link in links:
             at = link.send(at)
@@ -111,6 +115,7 @@ class Tiers:
                 self.stores[k].flow["in_demoted"] += came
                 self.stores[j].flow["out_evicted" if held or came else "out_dropped"] += 1
                 return
+        self.misses.past[block].append("lost")
         self.stores[j].flow["out_dropped"] += 1
 
     def write_through(self, block: int, now: int) -> None:
@@ -152,4 +157,7 @@ def build_tiers(setup: ServingSetup) -> list[Tiers]:
     )
     shared = {k: store(tier) for k, tier in enumerate(setup.tiers) if tier.shared}
     below = [[shared.get(k) or store(tier) for k, tier in enumerate(setup.tiers)] for _ in range(setup.replicas)]
-    return [Tiers([store(pool), *stores], picoseconds(setup.write_backlog_s)) for stores in below]
+    misses = Misses(setup)
+    tiers = [Tiers([store(pool), *stores], picoseconds(setup.write_backlog_s), misses) for stores in below]
+    misses.stores = {store for view in tiers for store in view.stores}
+    return tiers

@@ -9,6 +9,7 @@ from simcore.serving.state import LOADING, PREFILL, State
 
 from .heap import heap_push
 from .loading import load, worth_loading
+from .misses import note_missed
 from .pool import available_pages, covered_tokens, sequence_pages
 from .queues import queue_pop, run_append
 from .sequences import loading_heap
@@ -40,6 +41,7 @@ def look_up(st: State, r: Int, q: Int) -> None:
         st.plan[hits].slot = slot
         hits += 1
     st.found.hits = hits
+    st.found.run = hits
     count_resident(st)
 
 
@@ -134,5 +136,10 @@ def count_hits(st: State, r: Int, q: Int) -> None:
             store.hits += hits
             st.hit_tokens[q * (par.tiers + 1) + tier] = tokens
         asked -= hits
-    if not again:
+    if again:
+        req.queue_again += st.stat.now - req.since
+    else:
         req.admitted = st.stat.now
+        if par.note_misses:
+            note_missed(st, r, q)
+    req.since = st.stat.now

@@ -83,11 +83,14 @@ def preempt(st: State, r: Int) -> None:
     if req.state == DECODE:
         heap_remove(st.heap, r * st.par.max_seqs, rep.decoding, q)
         leave_decode(st, r, q)
-    elif req.state == LOADING:
-        heap_remove(st.heap, loading_heap(st, r), rep.load_n, q)
-        end_load(st, r, q)
     else:
-        rep.current = NONE
+        if req.state == LOADING:
+            heap_remove(st.heap, loading_heap(st, r), rep.load_n, q)
+            end_load(st, r, q)
+        else:
+            rep.current = NONE
+        end_prefill(st, q)
+    req.since = st.stat.now
     req.peak = max(req.peak, req.computed)
     req.preemptions += 1
     st.stat.preemptions += 1
@@ -106,4 +109,15 @@ def end_load(st: State, r: Int, q: Int) -> None:
     req.state = PREFILL
     rep.load_n -= 1
     rep.promised -= sequence_pages(st, q, req.target) - st.par.unit_pages * req.held
-    req.load_wait += min(req.ready, st.stat.now) - req.load_start
+    req.since = min(req.ready, st.stat.now)
+    req.load_wait += req.since - req.load_start
+
+
+@kernel
+def end_prefill(st: State, q: Int) -> None:
+    """Request q prefills no longer: count the time since it was admitted, or its load was ready."""
+    req = st.request[q]
+    if req.preemptions > 0:
+        req.prefill_again += st.stat.now - req.since
+    else:
+        req.prefill += st.stat.now - req.since

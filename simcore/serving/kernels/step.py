@@ -10,10 +10,11 @@ from simcore.serving.state import DONE, NEVER, NONE, State
 from .arrivals import over
 from .decode import leap, pages_needed, secure_pages, span
 from .heap import heap_pop
+from .misses import note_output
 from .pool import available_pages, complete_block, copy_completed, take_private
 from .prefill import prefills
 from .queues import run_remove
-from .sequences import join_decode, leave_decode, loading_heap, preempt, release
+from .sequences import end_prefill, join_decode, leave_decode, loading_heap, preempt, release
 from .stores import find, reference
 from .transfer import copy_down
 
@@ -85,6 +86,7 @@ def end_step(st: State, r: Int) -> None:
     while q != NONE:
         behind = st.request[q].behind
         req = st.request[q]
+        end_prefill(st, q)
         if req.generated == 0:
             req.first = stat.now
         req.generated += 1
@@ -124,6 +126,8 @@ def finish(st: State, r: Int, q: Int) -> None:
     blocks = req.held + keep_output(st, r, q) if st.par.output_reuse else req.held
     if st.par.counts_uses:
         count_uses(st, r, q, blocks)
+    if st.par.note_misses:
+        note_output(st, q)
     release(st, r, q, blocks)
     req.state = DONE
     req.finish = st.stat.now

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import LATEST, NONE, ON_EVICTION, State
+from simcore.serving.state import BACKED_UP, CAPACITY, IN_FLIGHT, LATEST, NONE, NOT_WRITTEN, ON_EVICTION, REFUSED, State
 
 from .order import on_miss
 from .stores import find, insert, remove, victim
@@ -47,6 +47,8 @@ def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, In
     pushed = np.int64(NONE)
     pushed_ready = np.int64(0)
     accepted = write_wait(st, r, j, k) <= st.par.write_backlog
+    if st.par.note_misses:
+        st.mark[obj] = CAPACITY if accepted else BACKED_UP
     if accepted:
         on_miss(st, tier.store, obj)
         if store.count >= store.cap:
@@ -58,6 +60,8 @@ def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, In
                 pushed_ready = st.node[i].ready
                 remove(st, tier.store, i)
     if not accepted:
+        if st.par.note_misses and st.mark[obj] == CAPACITY:
+            st.mark[obj] = REFUSED
         store.writes_refused += 1
         return pushed, pushed_ready, False
     latency = st.link[tier.write].latency
@@ -66,6 +70,13 @@ def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, In
         at = send(st, st.tier[r].write, at)
     insert(st, tier.store, obj, send(st, tier.write, at) + latency, np.int64(0))
     return pushed, pushed_ready, True
+
+
+@kernel
+def mark_lost(st: State, obj: Int) -> None:
+    """Block `obj` leaves its store and nobody below takes it. What became of its last write to a lower tier says more."""
+    if st.mark[obj] <= IN_FLIGHT:
+        st.mark[obj] = NOT_WRITTEN if st.par.counts_uses else CAPACITY
 
 
 @kernel
@@ -91,6 +102,8 @@ def demote(st: State, r: Int, j: Int, obj: Int, ready: Int) -> None:
             source.out_evicted += 1
             return
         if k == NONE:
+            if st.par.note_misses:
+                mark_lost(st, obj)
             source.out_dropped += 1
             return
         pushed, pushed_ready, accepted = write(st, r, j, k, obj, max(ready, st.stat.now))

@@ -102,6 +102,7 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         concurrency=1 + int(rng.random() * 30),
         router=str(_pick(rng, ["round_robin", "least_loaded"])),
         write_backlog_s=float(_pick(rng, [0.0, 0.01, 10.0])),
+        note_misses=rng.random() < 0.7,
     )
     return trace, setup
 

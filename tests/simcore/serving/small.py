@@ -84,6 +84,7 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
         concurrency=rng.choice([1, 2, 5]),
         router=rng.choice(ROUTERS),
         write_backlog_s=rng.choice([0.0, 1.0, 100.0]),
+        note_misses=rng.random() < 0.7,
     )
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 
 from simcore.serving.result import ServingResult
 from simcore.serving.serve import serve
+from simcore.serving.state import REASONS
 from tests.simcore.serving.cases import differences, random_case
 
 CASES = 400
@@ -64,6 +65,36 @@ def test_times_are_ordered() -> None:
         assert (result.first_token_s[served] >= result.arrival_s[served] + result.queue_s[served]).all()
         assert np.isnan(result.finish_s[result.rejected]).all()
         assert (result.busy_s <= result.end_s).all()
+
+
+def test_phases_add_up_to_the_whole_time() -> None:
+    for seed in range(CASES):
+        trace, setup = random_case(seed)
+        result = serve(trace, setup)
+        phases = ("queue_s", "load_s", "queue_again_s", "prefill_s", "prefill_again_s", "decode_s")
+        spent = sum(np.rint(getattr(result, name)[~result.rejected] * 1e12) for name in phases)
+        whole = np.rint((result.finish_s - result.arrival_s)[~result.rejected] * 1e12) - round(setup.costs.request_s * 1e12)
+        assert (np.abs(spent - whole) <= 1).all()  # a finish beyond 9 s has no more than a picosecond's precision as a double
+        again = result.queue_again_s + result.prefill_again_s
+        assert (again[result.preemptions == 0] == 0)[~result.rejected[result.preemptions == 0]].all()
+
+
+def test_every_token_is_found_or_has_a_reason() -> None:
+    reasons = np.zeros(len(REASONS), np.int64)
+    for seed in range(CASES):
+        trace, setup = random_case(seed)
+        result = serve(trace, replace(setup, note_misses=True))
+        served = ~result.rejected
+        missed = result.missed_tokens[served]
+        assert (missed.sum(axis=1) + result.hit_tokens[served].sum(axis=1) == trace.input_tokens[served]).all()
+        assert (
+            differences(result, replace(serve(trace, replace(setup, note_misses=False)), missed_tokens=result.missed_tokens))
+            == []
+        )
+        reasons += missed.sum(axis=0)
+    reached = dict(zip(REASONS, reasons, strict=True))
+    assert reached.pop("write_refused") == 0  # by none of these policies; test_reuse has one
+    assert min(reached.values()) > 1000, reached
 
 
 def test_costs_are_not_written_to() -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simcore.serving.result import ServingResult
 from simcore.serving.serve import serve
 from simcore.serving.setup import ServingSetup, StoreSetup
+from simcore.serving.state import REASONS
 from simcore.traces.load import read_trace
 from simcore.traces.trace import Trace
 from tests.simcore.serving.cases import UNIT, costs, one_by_one, setup_of, trace_of
@@ -169,3 +171,36 @@ def prefix_lru(trace: Trace, blocks: int) -> np.ndarray:
         while len(order) > blocks:
             order.popitem(last=False)
     return found
+
+
+def missing(result: ServingResult) -> list[dict[str, int]]:
+    """Of each request, the tokens that were not found, by reason."""
+    return [{name: int(n) for name, n in zip(REASONS, row, strict=True) if n} for row in result.missed_tokens]
+
+
+def test_why_tokens_are_missing() -> None:
+    noted = {"note_misses": True, "recompute_last": True}
+    trace = trace_of([(0, "abc", 1), (0, "abc", 1), (0, "xyz", 1), (0, "abcd", 1)])
+    first = {"first_use": 12}
+    assert missing(one_by_one(trace, setup_of(**noted))) == [first, {"alignment": 4}, first, {"first_use": 4}]
+    small = one_by_one(trace, setup_of(4, **noted))  # xyz drives out c and b
+    assert missing(small) == [first, {"alignment": 4}, first, {"first_use": 4, "capacity": 8}]
+    for policy, tier, reason in (("lru", {"write_backlog_s": 0.0}, "write_backlog"), ("static", {}, "write_refused")):
+        slow = StoreSetup(name="dram", capacity_blocks=1, policy=policy, write_s_per_block=1000.0)
+        below = one_by_one(trace, setup_of(4, tiers=[slow], **{"write_backlog_s": 1e5, **tier}, **noted))
+        assert missing(below)[3] == {"first_use": 4, reason: 8}  # c went down, b did not: without it c cannot be reached
+
+
+def test_a_block_that_another_replica_has_or_computes() -> None:
+    trace = trace_of([(0, "abc", 1), (0, "abc", 1)])
+    result = serve(trace, setup_of(replicas=2, max_num_batched_tokens=8, max_num_seqs=8, note_misses=True))
+    assert missing(result) == [{"first_use": 12}, {"other_replica": 8, "in_flight": 4}]  # a step computes two of the blocks
+    only = serve(trace_of([(0, "abc", 1), (0, "xyz", 1), (9, "xyz", 1)]), setup_of(replicas=2, note_misses=True))
+    assert missing(only)[2] == {"other_replica": 12}
+
+
+def test_a_run_that_is_not_loaded() -> None:
+    tier = StoreSetup(name="dram", capacity_blocks=9)
+    trace = trace_of([(0, "abc", 1), (0, "xyz", 1), (0, "abc", 1)])
+    result = one_by_one(trace, setup_of(4, tiers=[tier], load_rule="never", note_misses=True))
+    assert missing(result)[2] == {"not_loaded": 8}
