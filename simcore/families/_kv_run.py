@@ -44,7 +44,6 @@ def check_workload(scenario: Scenario) -> None:
     """
     trace = trace_of(scenario)
     check_context(scenario, trace)
-    check_loop(scenario, trace)
     output_reuse(scenario, trace)
     partial_block(scenario, trace)
 
@@ -104,18 +103,6 @@ def check_context(scenario: Scenario, trace: Trace) -> None:
         raise InputError(rule, path="model.max_model_len", value=limit, hint=hint)
 
 
-def check_loop(scenario: Scenario, trace: Trace) -> None:
-    """Refuse a closed loop over sessions: it would send a question before the answer it refers to.
-
-    Raises:
-        InputError: `concurrency` with a workload whose requests follow one another.
-    """
-    if scenario.workload.concurrency is not None and (trace.after >= 0).any():
-        rule = "needs a workload of independent requests; here each turn waits for the one before"
-        hint = "give request_rate instead, or take shared_prefix, multiturn with a barrier, or a recorded trace"
-        raise InputError(rule, path="workload.concurrency", value=scenario.workload.concurrency, hint=hint)
-
-
 def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
     """Everything the serving engine needs, in blocks and seconds.
 
@@ -123,7 +110,6 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         InputError: the HBM pool or a tier does not hold a single block.
     """
     check_context(scenario, trace)
-    check_loop(scenario, trace)
     engine, gpu = scenario.engine, scenario.gpu
     constants = find_constants(gpu, engine.family)
     held = pool(scenario.model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)
@@ -134,7 +120,8 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         raise InputError(rule, path="tiers.hbm.capacity", value=exact_bytes(scenario.hbm.capacity_bytes))
     copies = pages * copies_per_block(scenario.model, engine.kv_layout)
     host_s = host_link_seconds_per_block(gpu, constants, pages * held.block_bytes, copies)
-    closed = scenario.workload.concurrency
+    closed, pattern = scenario.workload.concurrency, scenario.workload.client_pattern
+    ramp_up_s = 0.0 if pattern is None or pattern.ramp_up_s is None else pattern.ramp_up_s
     return ServingSetup(
         replicas=scenario.replicas,
         router=scenario.router,
@@ -158,6 +145,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         partial_block=partial_block(scenario, trace),
         arrivals="open" if closed is None else "closed",
         concurrency=closed or 1,
+        stagger_s=ramp_up_s / (closed or 1),
         write_backlog_s=engine.write_backlog_s,
     )
 

@@ -12,6 +12,7 @@ from simcore.roofline.paging import block_tokens
 from simcore.roofline.step_time import step_costs
 from simcore.specs.tier import TierSpec
 from simcore.units import format_bandwidth, format_bytes, format_seconds
+from simcore.workloads.client_pattern import ClientPattern
 from simcore.workloads.spec import TraceWorkload, WorkloadSpec
 
 UNSEEN_MODELS = "on other models than the fitted one medians were 32 and 6 % (Qwen3-32B), 113 and 80 % (an 8B)"
@@ -54,7 +55,8 @@ def _workload_words(workload: WorkloadSpec) -> str:
     else:
         name = str(getattr(workload, "kind", "generated"))
     if workload.concurrency is not None:
-        load = f"closed loop of {workload.concurrency} requests"
+        pattern = (workload.client_pattern or ClientPattern()).words()
+        load = f"closed loop of {workload.concurrency} clients, {pattern}, lengths {_length_words(workload)}"
     elif workload.request_rate is not None:
         load = f"{workload.request_rate:g} requests/s{_process_words(workload)}"
     elif isinstance(workload, TraceWorkload):
@@ -63,6 +65,13 @@ def _workload_words(workload: WorkloadSpec) -> str:
         load = "arrivals as generated"
     count = f", {workload.requests} requests" if workload.requests else ""
     return f"{name}, {load}{count}"
+
+
+def _length_words(workload: WorkloadSpec) -> str:
+    if isinstance(workload, TraceWorkload):
+        return "as recorded"
+    lengths = getattr(workload, "lengths", "as drawn")
+    return lengths if lengths in ("fixed", "as drawn") else f"{lengths} of isl and osl"
 
 
 def _process_words(workload: WorkloadSpec) -> str:
@@ -123,6 +132,9 @@ def trust(scenario: Scenario) -> list[str]:
         dates = sorted({d for d in (scenario.gpu.date, *(t.date for t in scenario.lower_tiers.values())) if d})
         lines.append(f"Prices are planning values of {', '.join(dates)} (dse presets), not quotes.")
     workload = scenario.workload
+    if workload.concurrency is not None:
+        pattern = workload.client_pattern or ClientPattern()
+        lines.append(f"Closed loop: TTFT holds for this pattern of clients only ({pattern.words()}).")
     if not isinstance(workload, TraceWorkload):
         lines.append(
             "A p99 of one workload seed: near saturation seeds differ by a factor of two, elsewhere by a tenth; "

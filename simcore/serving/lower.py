@@ -77,7 +77,9 @@ def _trace_arrays(trace: Trace, unit_tokens: int, partial_block: bool, output: b
     job["output_blocks"] = np.maximum(np.minimum(np.diff(view.start), computed) - view.prompt_units, 0) if output else 0
     job["follower"] = follower
     job["wave"] = number
-    job["chained"] = trace.after >= 0
+    job["chained"] = state.UNCHAINED
+    same_wave = trace.wave[chained] == trace.wave[trace.after[chained]]
+    job["chained"][chained] = np.where(same_wave, state.CHAINED, state.CHAINED_TO_EARLIER_WAVE)
     return TraceArrays(
         job=job,
         blocks=np.array(view.ids),
@@ -118,7 +120,6 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         replica[field] = NONE
     stat = _records(1, state.STAT)[0]
     stat.turn = stat.leaving_head = stat.leaving_tail = NONE
-    stat.places = setup.concurrency
     stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
     store, view, room = _stores(setup, names, modules, arrays.n_ids)
@@ -169,7 +170,9 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -
     par.chunked = setup.chunked_prefill
     par.router = ROUTERS.index(setup.router)
     par.arrivals = ARRIVALS.index(setup.arrivals)
+    par.chains = state.CHAINS[par.arrivals]
     par.concurrency = setup.concurrency
+    par.stagger = _ps(setup.stagger_s)
     par.load_rule = LOAD_RULES.index(setup.load_rule)
     par.min_load = setup.min_load_tokens
     par.max_waiting = setup.max_waiting

@@ -88,9 +88,10 @@ class ServingSetup:
         recompute_last: a prompt found whole computes its last block again; otherwise only what the first token needs.
         output_reuse: finished outputs leave reusable blocks, if the trace names them.
         partial_block: a prompt's partly filled last block is a reuse block too.
-        arrivals: "open" (the trace's times and chains), "closed" (`concurrency` requests in flight, in the trace's order) or
-            "backlog" (everything at time 0).
+        arrivals: "open" (the trace's times and chains), "closed" (`concurrency` clients, who take the trace's requests in
+            order, each with all that is chained to it) or "backlog" (everything at time 0).
         concurrency: of "closed".
+        stagger_s: of "closed": time from the start of a client to that of the next; 0: all start at once.
         router: "round_robin" in order of arrival, or "least_loaded" (fewest waiting and admitted requests, first of equals).
         write_backlog_s: a write that would wait longer for its links is dropped.
         note_misses: find out of every prompt token that was not found why; no time depends on it.
@@ -117,6 +118,7 @@ class ServingSetup:
     partial_block: bool = False
     arrivals: str = "open"
     concurrency: int = 1
+    stagger_s: float = 0.0
     router: str = "round_robin"
     write_backlog_s: float = 1.0
     note_misses: bool = False
@@ -129,7 +131,7 @@ class ServingSetup:
         _at_least(1, self, ("max_num_seqs", "max_num_batched_tokens"))
         _at_least(0, self, ("min_load_tokens", "max_waiting"))
         links = ("host_link_read_s_per_block", "host_link_write_s_per_block", "host_link_latency_s")
-        _seconds(self, (*links, "write_backlog_s"))
+        _seconds(self, (*links, "write_backlog_s", "stagger_s"))
         _one_of("load_rule", self.load_rule, LOAD_RULES)
         _one_of("arrivals", self.arrivals, ARRIVALS)
         _one_of("router", self.router, ROUTERS)

@@ -24,6 +24,9 @@ WAITING, LOADING, PREFILL, DECODE, DONE, REJECTED = 0, 1, 2, 3, 4, 5
 # load rules, arrivals and routers, in the order of their names in lower.py
 ALWAYS, NEVER_LOAD, CHEAPER, THRESHOLD = 0, 1, 2, 3
 OPEN, CLOSED, BACKLOG = 0, 1, 2
+# how a request is chained (job.chained), and the last kind that counts (par.chains) in an open loop, a closed one, a backlog
+CHAINED, CHAINED_TO_EARLIER_WAVE, UNCHAINED = 1, 2, 3
+CHAINS = (CHAINED_TO_EARLIER_WAVE, CHAINED, 0)
 ROUND_ROBIN, LEAST_LOADED = 0, 1
 # why prompt tokens were not found at first admission; up to NOT_WRITTEN also what is known of a block, if the setup asks for it
 FIRST_USE, IN_FLIGHT, CAPACITY, BACKED_UP, REFUSED, NOT_WRITTEN, ELSEWHERE, NOT_LOADED, ALIGNMENT = range(9)
@@ -43,14 +46,14 @@ def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.gener
 
 PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
-    + _fields("arrivals concurrency load_rule min_load max_waiting recompute_last output_reuse", _I8)
+    + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + [("pair", _F8)]
 )
 STAT = np.dtype(  # one record: progress and totals
     _fields("fault now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
     + _fields("turn routed next_request done rejected wave wave_left wave_open seen chained_n preemptions", _I8)
-    + _fields("places leaving_head leaving_tail", _I8)  # closed loop: free places, those that clients are about to free
+    + _fields("places started leaving_head leaving_tail", _I8)  # closed loop: free clients, those started, about to be free
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     _fields("arrival think block", _I8)

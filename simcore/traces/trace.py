@@ -184,6 +184,23 @@ class Trace:
         trace = self if think_s is self.think_s else replace(self, think_s=think_s)
         return trace._arriving(earliest_arrival(arrival_s, self.after, think_s))
 
+    def in_waves(self, size: int) -> Trace:
+        """The same requests in rounds of `size` sessions, in order of their first requests, with a barrier after each round.
+
+        A session here is an unchained request and all that is chained to it.
+
+        Raises:
+            InputError: the trace has barriers already.
+        """
+        if self.wave.any():
+            raise InputError("the workload has a barrier of its own", path="client_pattern.waves", value=True)
+        root = np.where(self.after < 0, np.arange(self.n), self.after)
+        while (further := root[root]).tobytes() != root.tobytes():
+            root = further
+        wave = (np.cumsum(self.after < 0) - 1)[root] // size
+        order = np.argsort(wave, kind="stable")
+        return replace(self._in_order(order, self.arrival_s), wave=int32("wave", wave[order]))
+
     def first(self, n: int) -> Trace:
         """The first n requests.
 
@@ -266,7 +283,10 @@ class Trace:
 
     def _arriving(self, arrival_s: NDArray[np.float64]) -> Trace:
         """This trace with other arrival times, put in order; requests of earlier waves stay ahead."""
-        order = np.lexsort((arrival_s, self.wave))
+        return self._in_order(np.lexsort((arrival_s, self.wave)), arrival_s)
+
+    def _in_order(self, order: NDArray[np.intp], arrival_s: NDArray[np.float64]) -> Trace:
+        """All requests in another order, none arriving before the one ahead of it."""
         earliest = arrival_s.copy()
         earliest[order] = np.maximum.accumulate(arrival_s[order])  # a wave cannot start before the one ahead of it
         return self._taken(order, earliest)

@@ -1,3 +1,3 @@
 """Workload generators: one module per kind, with `Params` (a `WorkloadSpec`) and `generate(params, seed) -> Trace`."""
 
-NOT_MEMBERS = ("amounts", "arrivals", "resolve", "spec", "streams")
+NOT_MEMBERS = ("amounts", "arrivals", "client_pattern", "resolve", "spec", "streams")

@@ -17,7 +17,7 @@ __all__ = ["TraceWorkload", "WorkloadSpec", "build_trace", "file_sha256", "is_ra
 
 _KEPT = 8
 _memo: OrderedDict[tuple[str, str], Trace] = OrderedDict()
-_NOT_IN_TRACE = {"warmup", "concurrency"}
+_NOT_IN_TRACE = {"warmup", "concurrency", "client_pattern"}
 
 
 def build_trace(spec: WorkloadSpec, *, base_dir: str | Path | None = None) -> Trace:
@@ -34,11 +34,15 @@ def build_trace(spec: WorkloadSpec, *, base_dir: str | Path | None = None) -> Tr
         InputError: unreadable trace, or parameters that do not fit together.
     """
     content = file_sha256(trace_path(spec, base_dir)) if isinstance(spec, TraceWorkload) else type(spec).__module__
-    key = (content, spec.model_dump_json(exclude=_NOT_IN_TRACE | {"trace"}))
+    in_waves = spec.client_pattern is not None and spec.client_pattern.waves
+    rounds_of = spec.concurrency if in_waves or spec.concurrency_shapes_requests else None
+    key = (content, f"{in_waves} {rounds_of} " + spec.model_dump_json(exclude=_NOT_IN_TRACE | {"trace"}))
     if key in _memo:
         _memo.move_to_end(key)
         return _memo[key]
     trace = _recorded(spec, base_dir) if isinstance(spec, TraceWorkload) else _generated(spec)
+    if in_waves and spec.concurrency is not None:
+        trace = trace.in_waves(spec.concurrency)
     _memo[key] = trace
     while len(_memo) > _KEPT:
         _memo.popitem(last=False)

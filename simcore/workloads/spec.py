@@ -16,6 +16,7 @@ from simcore.specs.base import PerSecond, Spec, validate, yaml_dict
 from simcore.units import parse_quantity
 from simcore.workloads.amounts import Think
 from simcore.workloads.arrivals import Arrivals
+from simcore.workloads.client_pattern import ClientPattern
 
 FAMILY = "simcore.workloads"
 _ABOUT = ("name", "description", "source", "date")
@@ -40,18 +41,22 @@ class WorkloadSpec(Spec):
     Attributes:
         request_rate: requests per second of offered load, chained requests included; None: arrivals as recorded or generated.
         arrivals: process of the unchained arrivals at `request_rate`; None: as recorded, scaled; of a generator, Poisson.
-        concurrency: closed loop with this many requests in the system instead of arrival times.
+        concurrency: closed loop of this many clients instead of arrival times: each sends a request when its last answer has
+            ended, or what follows in its session.
+        client_pattern: how the clients of a closed loop go about it; None: all start at once, no barrier.
         requests: how many requests: generated, or the first ones of a trace; None: all.
         warmup: share of the first requests that no metric counts.
         seed: seed of the generator.
     """
 
     shorthand: ClassVar[str | None] = "preset"
+    concurrency_shapes_requests: ClassVar[bool] = False
 
     kind: str
     request_rate: PerSecond | None = None
     arrivals: Arrivals | None = None
     concurrency: int | None = Field(None, ge=1)
+    client_pattern: ClientPattern | None = None
     requests: int | None = Field(None, ge=1, le=10_000_000)
     warmup: Annotated[float, BeforeValidator(_share), Field(ge=0, lt=1)] = 0.0
     seed: int = Field(0, ge=0, lt=2**63)
@@ -79,6 +84,8 @@ class WorkloadSpec(Spec):
     def _open_or_closed(self) -> Self:
         if self.request_rate is not None and self.concurrency is not None:
             raise InputError("excludes request_rate", path="concurrency", value=self.concurrency, hint="give one of the two")
+        if self.client_pattern is not None and self.concurrency is None:
+            raise InputError("needs a concurrency", path="client_pattern", hint="it is that of a closed loop")
         if self.arrivals is not None and self.request_rate is None:
             hint = "write request_rate: 4 beside it"
             raise InputError("needs a request_rate", path="arrivals", value=self.arrivals.process, hint=hint)
@@ -147,8 +154,7 @@ def _merged(raw: Mapping[str, Any], base_dir: Any) -> tuple[type[WorkloadSpec], 
     for one, other in (("request_rate", "concurrency"), ("concurrency", "request_rate")):
         if one in given:
             base.pop(other, None)
-            if one == "concurrency":
-                base.pop("arrivals", None)
+            base.pop("arrivals" if one == "concurrency" else "client_pattern", None)
     kept = {key: value for key, value in base.items() if key not in raw or key in given}
     cls = _params_of(above or below)
     return cls, {**kept, **{key: _over(_below(cls, base, key), value) for key, value in given.items()}}

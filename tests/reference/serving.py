@@ -10,8 +10,10 @@ arrives at this instant arrives, the next step starts. An idle replica has its t
 
 ARRIVALS. Open: in the trace's order, at the recorded times; a chained request comes `think_s` after the client saw the end of
 the one before it (finish + `request_s`; a rejected one ends as it arrives), at equal times behind recorded ones, by number.
-Closed: the next of the trace as soon as there are fewer than `concurrency` whose clients have not seen the end. Backlog: all
-at 0, without waves. Only open follows chains. A wave opens when the clients of all requests of earlier waves have seen the
+Closed: `concurrency` clients, who start `stagger_s` apart, the first at 0. A free one takes the next unchained request of the
+trace, then what is chained to it (`think_s` after it saw the end of the one before, at equal times behind these), and
+is free when it has seen the end of the last. A chain ends where the wave does: what is in a later wave is unchained here.
+Backlog: all at 0, without chains and waves. A wave opens when the clients of all requests of earlier waves have seen the
 end; nobody in it arrives before. A request whose tokens, except the last, exceed an empty pool is rejected; the others go to
 a replica by the router and wait in its queue.
 
@@ -84,12 +86,16 @@ class Serving:
         self.setup = setup
         self.requests = [Request(trace, setup, i) for i in range(trace.n)]
         self.replicas = [Replica(setup, tiers) for tiers in build_tiers(setup)]
-        self.chains = setup.arrivals == "open"
-        self.coming = [q for q in self.requests if q.after < 0 or not self.chains]
+        self.open, self.closed = setup.arrivals == "open", setup.arrivals == "closed"
+        self.coming = [q for q in self.requests if not self.chained(q)]
+        self.places: list[float] = [k * picoseconds(setup.stagger_s) for k in range(setup.concurrency)]  # when clients are free
         self.triggered: list[Request] = []  # chained, the one before is over
         self.response = picoseconds(setup.costs.request_s)
         self.now = self.end = self.routed = self.seen = self.wave_open = 0
         self.wave = self.requests[0].wave
+
+    def chained(self, q: Request) -> bool:
+        return q.after >= 0 and (self.open or (self.closed and q.wave == self.requests[q.after].wave))
 
     def run(self) -> None:
         while not all(q.over for q in self.requests):
@@ -109,10 +115,10 @@ class Serving:
     def arrive_by(self, latest: float) -> bool:
         """The next request arrives, if one is due by `latest`."""
         coming = [q for q in self.coming[:1] if q.wave <= self.wave or self.setup.arrivals == "backlog"]
-        place = self.free_place() if self.setup.arrivals == "closed" else self.now
-        due = [(max(q.due if self.chains else place, self.wave_open), 0, q.number) for q in coming]
+        place = min(self.places, default=NEVER) if self.closed else self.now
+        due = [(max(q.due if self.open else place, self.wave_open), 0, q.number) for q in coming]
         due += [(max(q.due, self.wave_open), 1, q.number) for q in self.triggered if q.wave <= self.wave]
-        if not due or min(due)[0] > latest:
+        if not due or min(due)[0] > latest or min(due)[0] == NEVER:
             return False
         self.now, group, number = min(due)
         q = self.requests[number]
@@ -120,15 +126,10 @@ class Serving:
         self.arrive(q)
         return True
 
-    def free_place(self) -> float:
-        """When fewer than `concurrency` requests are without an end that their clients have seen."""
-        running = sum(q.state != "to come" and not q.over for q in self.requests)
-        seen = [q.finish + self.response for q in self.requests if q.finish is not None]
-        times = [self.now, *sorted(time for time in seen if time > self.now)] + [NEVER] * running
-        return times[max(len(times) - self.setup.concurrency, 0)]
-
     def arrive(self, q: Request) -> None:
         q.arrival = self.now
+        if self.closed and not self.chained(q):
+            self.places.remove(min(self.places))
         if q.all_pages(q.most) > self.setup.pool_pages:
             q.go("rejected", self.now)
             self.count(q)
@@ -148,10 +149,12 @@ class Serving:
         """Request q is over."""
         seen = self.now + self.response if q.state == "done" else self.now
         self.seen = max(self.seen, seen)
-        for p in self.requests:
-            if p.after == q.number and self.chains:
-                p.due = seen + p.think
-                self.triggered.append(p)
+        following = [p for p in self.requests if p.after == q.number and self.chained(p)]
+        for p in following:
+            p.due = seen + p.think
+            self.triggered.append(p)
+        if not following:
+            self.places.append(seen)
         wave = min((p.wave for p in self.requests if not p.over), default=self.wave)
         if wave > self.wave:
             self.wave, self.wave_open = wave, self.seen

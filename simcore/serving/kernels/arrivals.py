@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, kernel
-from simcore.serving.state import CLOSED, DONE, NEVER, NONE, OPEN, REJECTED, ROUND_ROBIN, State
+from simcore.kernel import Bool, Int, kernel
+from simcore.serving.state import CLOSED, NEVER, NONE, OPEN, REJECTED, ROUND_ROBIN, State
 
 from .decode import span, steps_to_reach
 from .heap import heap_pop, heap_push
@@ -29,13 +29,18 @@ def next_arrival(st: State) -> Int:
 
 
 @kernel
+def waits_for_another(st: State, q: Int) -> Bool:
+    """Whether the chain of q brings it: any in an open loop, one within its wave in a closed one, none in a backlog."""
+    return st.job[q].chained <= st.par.chains
+
+
+@kernel
 def next_recorded(st: State) -> Int:
     """Time at which request `stat.next_request`, the first one neither arrived nor chained, is due."""
     par = st.par
     stat = st.stat
-    if par.arrivals == OPEN:
-        while stat.next_request < par.requests and st.job[stat.next_request].chained:
-            stat.next_request += 1
+    while stat.next_request < par.requests and waits_for_another(st, stat.next_request):
+        stat.next_request += 1
     if stat.next_request == par.requests:
         return np.int64(NEVER)
     job = st.job[stat.next_request]
@@ -50,13 +55,16 @@ def next_recorded(st: State) -> Int:
 
 @kernel
 def free_place(st: State) -> Int:
-    """When a place of the closed loop is free: now, or when the next client sees the end of its request; else NEVER."""
+    """When a client of the closed loop is free: now, when one starts, or when one sees the end of its request; else NEVER."""
     stat = st.stat
     if stat.places > 0:
         return stat.now
-    if stat.leaving_head == NONE:
-        return np.int64(NEVER)
-    return st.request[stat.leaving_head].finish + st.par.response
+    free = np.int64(NEVER)
+    if stat.leaving_head != NONE:
+        free = st.request[stat.leaving_head].finish + st.par.response
+    if stat.started < st.par.concurrency:
+        free = min(free, stat.started * st.par.stagger)
+    return free
 
 
 @kernel
@@ -64,14 +72,20 @@ def take_place(st: State) -> None:
     stat = st.stat
     if stat.places > 0:
         stat.places -= 1
+    elif stat.started < st.par.concurrency and stat.started * st.par.stagger <= stat.now:
+        stat.started += 1
     else:
         stat.leaving_head = st.request[stat.leaving_head].behind
 
 
 @kernel
 def leave_place(st: State, q: Int) -> None:
-    """Request q has finished; whoever comes next may have its place once its client sees that. They see it in this order."""
+    """Request q was its client's last; whoever comes next may have its place once the client sees that: at once if it was
+    rejected, else in order of finishing."""
     stat = st.stat
+    if st.request[q].state == REJECTED:
+        stat.places += 1
+        return
     st.request[q].behind = NONE
     if stat.leaving_head == NONE:
         stat.leaving_head = q
@@ -99,6 +113,8 @@ def arrive(st: State, q: Int) -> None:
     """Request q is sent to a replica, unless its prompt and output could never fit into a pool."""
     req = st.request[q]
     req.arrival = st.stat.now
+    if st.par.arrivals == CLOSED and not waits_for_another(st, q):
+        take_place(st)
     longest = np.int64(st.job[q].prompt) + st.job[q].output - 1  # the last token is never computed on
     if sequence_pages(st, q, longest) > st.par.pool_pages:
         req.state = REJECTED
@@ -106,8 +122,6 @@ def arrive(st: State, q: Int) -> None:
         st.stat.rejected += 1
         over(st, q, st.stat.now)
         return
-    if st.par.arrivals == CLOSED:
-        take_place(st)
     r = route(st)
     req.replica = r
     queue_append(st, r, q)
@@ -147,20 +161,18 @@ def route(st: State) -> Int:
 @kernel
 def over(st: State, q: Int, seen: Int) -> None:
     """Request q is over, which its client sees at time `seen`. That is when all that waits for it may arrive: the request
-    chained to it, the next of a closed loop, the next wave."""
-    if st.par.arrivals == OPEN:
-        trigger(st, q, seen)
-    elif st.par.arrivals == CLOSED and st.request[q].state == DONE:
+    chained to it, or else the next of a closed loop; the next wave."""
+    follower = np.int64(st.job[q].follower)
+    if follower != NONE and waits_for_another(st, follower):
+        trigger(st, follower, seen)
+    elif st.par.arrivals == CLOSED:
         leave_place(st, q)
     count_over(st, seen)
 
 
 @kernel
-def trigger(st: State, q: Int, seen: Int) -> None:
-    """The request chained to q, if there is one, will arrive."""
-    follower = np.int64(st.job[q].follower)
-    if follower == NONE:
-        return
+def trigger(st: State, follower: Int, seen: Int) -> None:
+    """Request `follower`, chained to one whose end is seen at time `seen`, will arrive."""
     due = seen + st.job[follower].think
     st.request[follower].arrival = due
     if st.job[follower].wave <= st.stat.wave:
@@ -182,6 +194,6 @@ def count_over(st: State, seen: Int) -> None:
         stat.wave_left = last - first
         if st.par.arrivals == OPEN:
             for q in range(first, last):
-                if st.job[q].chained and st.request[q].arrival != NONE:  # its chain has reached it already
+                if waits_for_another(st, q) and st.request[q].arrival != NONE:  # its chain has reached it already
                     heap_push(st.heap, chained_heap(st), stat.chained_n, max(st.request[q].arrival, stat.wave_open), q)
                     stat.chained_n += 1

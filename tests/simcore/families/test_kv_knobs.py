@@ -6,6 +6,7 @@ import types
 import typing
 from typing import Any
 
+import numpy as np
 import pytest
 
 import simcore
@@ -22,6 +23,8 @@ THRESHOLD = {"engine.load": "threshold", "engine.max_waiting": 100}
 TP2 = {"gpu.count": 2}
 FLOODED = {"workload.request_rate": 60}
 SELECTIVE = {"tiers.dram.placement": "inclusive", "tiers.dram.write_policy": "write_through_selective"}
+CLOSED = {"kind": "shared_prefix", "concurrency": 3, "output_tokens": 100}
+STAGGERED = {"workload": {**CLOSED, "client_pattern": {"start": "staggered", "ramp_up": "2 s"}}}
 TIGHT = {"tiers.hbm.capacity": "2 GiB"}
 
 KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
@@ -114,7 +117,9 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("workload.request_rate", 5, {}),
     ("workload.arrivals.process", "constant", {}),
     ("workload.arrivals.cv", 4, {"workload.arrivals": {"process": "gamma", "cv": 1.5}}),
-    ("workload.concurrency", 8, {"workload": {"kind": "shared_prefix", "concurrency": 3, "output_tokens": 100}}),
+    ("workload.concurrency", 8, {"workload": CLOSED}),
+    ("workload.client_pattern.ramp_up", "30 s", STAGGERED),
+    ("workload.client_pattern.waves", True, STAGGERED),
     ("workload.requests", 100, {}),
     ("workload.warmup", 0.3, {}),
     ("workload.seed", 7, {}),
@@ -164,9 +169,41 @@ def test_where_every_hit_leaves_policies_of_insertion_order_are_one_design(polic
     assert keys[0] == keys[1]
 
 
-def test_a_closed_loop_over_sessions_is_refused() -> None:
-    with pytest.raises(simcore.InputError, match="workload.concurrency: needs a workload of independent requests"):
-        measured({"workload.request_rate": None, "workload.concurrency": 8})
+def test_a_closed_loop_over_sessions_has_at_most_a_request_of_each_client() -> None:
+    scenario = simcore.build_scenario(with_paths({"workload.request_rate": None, "workload.concurrency": 8}))
+    outcome = simcore.simulate(scenario)
+    times = np.concatenate((outcome.arrival_s, outcome.finish_s))
+    change = np.repeat([1, -1], len(outcome.arrival_s))
+    in_flight = np.cumsum(change[np.lexsort((change, times))])
+    assert 4 < in_flight.max() <= 8  # some think
+
+
+def test_clients_that_start_apart_are_no_burst() -> None:
+    burst, apart = (
+        measured({"workload": {**CLOSED, "concurrency": 40}}),
+        measured({"workload": {**CLOSED, "concurrency": 40, "client_pattern": {"start": "staggered", "ramp_up": "4 s"}}}),
+    )
+    assert apart["ttft_p99_s"] < burst["ttft_p99_s"]
+
+
+def test_the_pattern_of_a_closed_loop_is_always_told() -> None:
+    fixed = {"kind": "fixed", "isl": 600, "osl": 50, "concurrency": 4}
+    for clients, words in (
+        ({}, "starting at once, without a barrier"),
+        ({"client_pattern": {"waves": True}}, "in waves with a barrier"),
+    ):
+        scenario = simcore.build_scenario(with_paths({"workload": {**fixed, **clients, "lengths": "0.8-1.0"}}))
+        told = " ".join(simcore.describe(scenario))
+        assert "closed loop of 4 clients" in told and words in told and "lengths 0.8-1 of isl and osl" in told
+        assert any(words in line for line in simcore.trust(scenario))
+
+
+def test_lockstep_waits_longer_than_lengths_that_vary() -> None:
+    """With one length every wave is a burst of prefills; the published pattern of a factor of 2 to 4 in TTFT, none in TPOT."""
+    base = {"kind": "fixed", "isl": 1024, "osl": 256, "concurrency": 32, "rounds": 10, "warmup": 0.2}
+    lock, varied = (measured({"workload": {**base, "lengths": lengths}}) for lengths in ("fixed", "0.8-1.0"))
+    assert lock["ttft_mean_s"] > 2 * varied["ttft_mean_s"]
+    assert lock["tpot_mean_s"] == pytest.approx(varied["tpot_mean_s"], rel=0.15)
 
 
 def test_whole_run_metrics_do_not_move_with_the_warm_up() -> None:
@@ -195,6 +232,7 @@ PROVENANCE = {"preset", "source", "date", "planning_value", "family"}
 ELSEWHERE = {
     "gpu.name": "printed", "model.max_model_len": "a limit, tested above", "max_capacity": "a limit, tested above",
     "model.recurrent.heads": "a limit on gpu.count, tested with the pages",
+    "workload.client_pattern.start": "tested above",
     "reuse.partial_block": "tested above", "reuse.recompute_last": "tested above",
     "kind": "selects the generator", "reader": "tested with the readers", "granule_tokens": "tested with the readers",
     "spread_ticks": "tested with the readers", "trace": "tested with the readers", "gpu.source": "printed",

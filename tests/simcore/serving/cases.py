@@ -100,6 +100,7 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         partial_block=rng.random() < 0.5,
         arrivals=str(_pick(rng, ["open", "open", "closed", "backlog"])),
         concurrency=1 + int(rng.random() * 30),
+        stagger_s=float(_pick(rng, [0.0, 0.0, 0.03])),
         router=str(_pick(rng, ["round_robin", "least_loaded"])),
         write_backlog_s=float(_pick(rng, [0.0, 0.01, 10.0])),
         note_misses=rng.random() < 0.7,

@@ -82,6 +82,7 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
         partial_block=rng.random() < 0.5,
         arrivals=rng.choice([*ARRIVALS, "open"]),
         concurrency=rng.choice([1, 2, 5]),
+        stagger_s=rng.choice([0.0, 0.0, 1.0, 7.0]),
         router=rng.choice(ROUTERS),
         write_backlog_s=rng.choice([0.0, 1.0, 100.0]),
         note_misses=rng.random() < 0.7,

@@ -20,11 +20,43 @@ def test_a_chained_request_follows_what_the_client_saw() -> None:
 
 
 def test_closed_loop_keeps_a_number_in_flight() -> None:
-    trace = trace_of([(9, "a", 1), (9, "b", 1), (9, "c", 1)], after=[-1, -1, 0], think_s=[0, 0, 5.0])
+    trace = trace_of([(9, "a", 1), (9, "b", 1), (9, "c", 1)])
     result = serve(trace, setup_of(arrivals="closed", concurrency=2))
-    # recorded times and chains do not matter
+    # recorded times do not matter
     assert result.arrival_s == pytest.approx([0, 0, 0.018])
     assert result.finish_s == pytest.approx([0.018, 0.018, 0.018 + ONE])
+
+
+def test_a_client_of_a_closed_loop_keeps_its_session() -> None:
+    # a, then c after 5 s of thinking, in one client's place; b and d in the other's; then e in whichever is free first
+    trace = trace_of([(0, w, 1) for w in "abcde"], after=[-1, -1, 0, -1, -1], think_s=[0, 0, 5.0, 0, 0])
+    result = serve(trace, setup_of(arrivals="closed", concurrency=2))
+    end = 0.018
+    assert result.arrival_s == pytest.approx([0, 0, end + 5, end, end + ONE])
+    alone = serve(trace, setup_of(arrivals="closed", concurrency=1))
+    assert alone.arrival_s == pytest.approx([0, 5 + 2 * ONE, 5 + ONE, 5 + 3 * ONE, 5 + 4 * ONE])
+
+
+def test_a_rejected_turn_passes_the_place_on() -> None:
+    trace = trace_of(
+        [(0, "vwxyz", 1), (0, "a", 1), (0, "vwxyz", 1), (0, "b", 1)], after=[-1, 0, 1, -1], think_s=[0, 1.0, 1.0, 0]
+    )
+    result = serve(trace, setup_of(4, arrivals="closed", concurrency=1))
+    assert result.rejected.tolist() == [True, False, True, False]
+    assert result.arrival_s == pytest.approx([0, 1, 2 + ONE, 2 + ONE])
+
+
+def test_clients_may_start_one_after_the_other() -> None:
+    trace = trace_of([(0, w, 1) for w in "abcde"])
+    result = serve(trace, setup_of(arrivals="closed", concurrency=3, stagger_s=0.01))
+    # a runs alone until 14 ms, when the first client takes c; b and c share a step, during which the third client starts
+    assert result.arrival_s == pytest.approx([0, 0.01, ONE, 0.02, ONE + 0.018])
+
+
+def test_a_chain_of_a_closed_loop_ends_with_its_wave() -> None:
+    trace = trace_of([(0, "a", 1), (0, "b", 11), (0, "c", 1)], after=[-1, -1, 0], think_s=[0, 0, 9.0], wave=[0, 0, 1])
+    result = serve(trace, setup_of(arrivals="closed", concurrency=1))
+    assert result.arrival_s[2] == result.finish_s[1]  # else it would keep the place that b needs
 
 
 def test_a_closed_loop_may_be_wider_than_the_trace() -> None:

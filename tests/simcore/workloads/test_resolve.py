@@ -105,7 +105,7 @@ def test_every_kind_is_deterministic_and_honours_seed_and_requests(kind: str) ->
     one, two = (build_trace(workload({**data, "seed": seed})) for seed in (1, 2))
     assert (one.n, two.n) == (40, 40)
     assert build_trace(workload({**data, "seed": 1})) is one
-    constant = kind == "multiturn"  # its lengths are constants unless asked otherwise
+    constant = kind in ("multiturn", "fixed")  # their lengths are constants unless asked otherwise
     assert (one.sha256 == two.sha256) is constant
 
 
@@ -138,7 +138,10 @@ def test_trace_options_reach_the_reader(tmp_path: Path) -> None:
 
 MISTAKES: list[tuple[Any, str]] = [
     (3, "workload: must be a mapping"),
-    ({}, "workload: needs a preset, a kind or a trace. Kinds: chat, multiturn, shared_prefix; presets: chat-multi-tenant"),
+    (
+        {},
+        "workload: needs a preset, a kind or a trace. Kinds: chat, fixed, multiturn, shared_prefix; presets: chat-multi-tenant",
+    ),
     ({"kind": "chta"}, "workload.kind: unknown name in workloads; got chta. Did you mean chat"),
     ("chat-multi-tenat", "workload.preset: unknown workload preset; got chat-multi-tenat. Did you mean chat-multi-tenant"),
     ({"preset": 3}, "workload.preset: must be a name or a path; got 3"),
