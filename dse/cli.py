@@ -90,7 +90,9 @@ def search(
 def simulate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file, or studies/NAME/designs/NNN.yaml.")],
     assignments: Set = [],  # noqa: B006
-    explain: Annotated[bool, typer.Option("--explain", help="Show the arithmetic: bytes per token, HBM, step time.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Why: phases, misses, reuse, what limits it, the arithmetic.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,

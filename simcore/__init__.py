@@ -12,6 +12,7 @@ import simcore.edited  # noqa: F401  # before all else: it takes the time
 from simcore.errors import InputError, SimcoreError
 
 if TYPE_CHECKING:
+    from simcore.accounting import Account
     from simcore.metrics import METRICS, Metric, find_metric, mean_values, metric_values
     from simcore.outcome import Outcome
     from simcore.presets import list_presets, load_preset
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from simcore.replay.offline import sees_the_future
     from simcore.replay.splits import LruCurve
     from simcore.scenario import (
+        account,
         build_scenario,
         canonical,
         check_workload,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from simcore.validation.compare import Compared, validation_cases
 
 _LATER = {
+    "accounting": "Account",
     "metrics": "METRICS Metric find_metric mean_values metric_values",
     "outcome": "Outcome",
     "presets": "list_presets load_preset",
@@ -52,8 +55,8 @@ _LATER = {
     "replay.offline": "sees_the_future",
     "replay.splits": "LruCurve",
     "scenario": (
-        "build_scenario canonical check_workload describe expand_scenario explain load_scenario measure prepare simulate "
-        "static_metrics trust"
+        "account build_scenario canonical check_workload describe expand_scenario explain load_scenario measure prepare "
+        "simulate static_metrics trust"
     ),
     "specs.base": "yaml_dict",
     "traces.accesses": "Accesses",
@@ -75,6 +78,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "METRICS",
     "Accesses",
+    "Account",
     "Compared",
     "Curve",
     "InputError",
@@ -82,6 +86,7 @@ __all__ = [
     "Metric",
     "Outcome",
     "SimcoreError",
+    "account",
     "build_scenario",
     "canonical",
     "check_workload",

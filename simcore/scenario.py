@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from simcore.accounting import Account
 from simcore.errors import InputError
 from simcore.metrics import mean_values, metric_values
 from simcore.outcome import Outcome
@@ -18,7 +19,10 @@ from simcore.specs.base import Spec, validate
 from simcore.yamlio import load_yaml
 
 FAMILIES = "simcore.families"
-CONTRACT = ("Scenario", "check_workload", "prepare", "simulate", "static_metrics", "canonical", "describe", "explain", "trust")
+CONTRACT = (
+    *("Scenario", "check_workload", "prepare", "simulate", "account", "static_metrics"),
+    *("canonical", "describe", "explain", "trust"),
+)
 SPACE_KEYS = frozenset({"scenario", "search", "objectives"})
 
 
@@ -82,6 +86,12 @@ def simulate(scenario: Spec, *, seed: int | None = None) -> Outcome:
     """Simulate a scenario once. `seed` replaces the workload's own seed."""
     outcome: Outcome = _module(scenario).simulate(scenario, seed=seed)
     return outcome
+
+
+def account(scenario: Spec, *, seed: int | None = None) -> Account:
+    """Where the time of a simulation goes, why prompt tokens were not found, and what limits it; simulates many times."""
+    found: Account = _module(scenario).account(scenario, seed=seed)
+    return found
 
 
 def check_workload(scenario: Spec) -> None:

@@ -133,6 +133,16 @@ def latency_lines(values: Values) -> list[str]:
     return render(columns)
 
 
+def load_sentence(values: Values) -> str:
+    """Under which load the latencies are: beside them, since none means anything without it."""
+    load = values.get("utilisation")
+    if load is None:
+        return " Load: how much of what the system sustains is unknown, too few requests to queue."
+    closed = values.get("saturated") == 0.0 and load >= 1.0
+    state = "saturated" if values.get("saturated") else "a closed loop, which cannot saturate" if closed else "not saturated"
+    return f" Load: {percent(load)} % of the sustainable rate, {state}."
+
+
 def pairs_line(label: str, names: Sequence[str], values: Values, width: int) -> list[str]:
     """ "label  name value, name value": the metrics of `names` that are known here."""
     parts = []
@@ -201,7 +211,7 @@ def simulation_lines(run: Simulated, width: int) -> list[str]:
     values = run.metrics
     said = [sentence for sentence in (*warnings(values), regime(run)) if sentence]
     lines = [line for sentence in said for line in wrapped(sentence, width, "  ")]
-    lines += ["", *tier_lines(run), "", *latency_lines(values), ""]
+    lines += ["", *tier_lines(run), "", *latency_lines(values), *wrapped(load_sentence(values), width, "   "), ""]
     for label, names in (("waits", WAITS), ("load", LOAD), ("reuse", REUSE), ("events", COUNTS), ("cost", COSTS)):
         lines += pairs_line(label, names, values, width)
     return lines

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import simcore
+from dse.analysis.explain_text import explain_lines, explain_object
 from dse.analysis.labels import metric_label
 from dse.analysis.simulation import Simulated, definitions, member_table, simulation_lines
 from dse.analysis.values import wrapped
@@ -59,10 +60,11 @@ def run(file: Path, assignments: tuple[str, ...], explain: bool, output: Output)
     runs = [simulated(job, name) for name in job.scenarios]
     values = {r.name: r.metrics for r in runs}
     total = job.combine_values(values)
+    accounts = {name: simcore.account(spec, seed=job.seed) for name, spec in job.scenarios.items()} if explain else {}
     if output.json:
-        output.object(as_object(job, runs, total))
+        output.object(as_object(job, runs, total, accounts))
     else:
-        output.text("\n".join(text_lines(job, runs, total, explain, output.width)))
+        output.text("\n".join(text_lines(job, runs, total, accounts, output.width)))
     return 0
 
 
@@ -137,33 +139,43 @@ def simulated(job: Job, name: str) -> Simulated:
     return Simulated(name, outcome, simcore.measure(scenario, seed=job.seed, replications=job.replications))
 
 
-def as_object(job: Job, runs: list[Simulated], total: Values) -> dict[str, Any]:
-    """The JSON object. `tiers` at the top are those of a single scenario; a set has them by member."""
+def as_object(
+    job: Job, runs: list[Simulated], total: Values, accounts: Mapping[str, simcore.Account] | None = None
+) -> dict[str, Any]:
+    """The JSON object. `tiers` at the top are those of a single scenario; a set has them by member, like `explain`."""
+    explained = {name: explain_object(account) for name, account in (accounts or {}).items()}
     scenario = {name: simcore.yaml_dict(spec) for name, spec in job.scenarios.items()}
     return {
         "scenario": next(iter(scenario.values())) if len(scenario) == 1 else scenario,
         "metrics": dict(total),
         "units": {key: simcore.find_metric(key).unit for key in total},
-        "members": [{"name": r.name, "metrics": dict(r.metrics), "tiers": r.tiers()} for r in runs],
+        "members": [
+            {"name": r.name, "metrics": dict(r.metrics), "tiers": r.tiers()}
+            | ({"explain": explained[r.name]} if explained else {})
+            for r in runs
+        ],
         "tiers": runs[0].tiers() if len(runs) == 1 else [],
         "versions": versions(),
-    }
+    } | ({"explain": next(iter(explained.values()))} if len(explained) == 1 else {})
 
 
-def text_lines(job: Job, runs: list[Simulated], total: Values, explain: bool, width: int) -> list[str]:
-    """The text: scenario in words, figures by member, aggregate, arithmetic if asked for, what the words mean."""
+def text_lines(
+    job: Job, runs: list[Simulated], total: Values, accounts: Mapping[str, simcore.Account], width: int
+) -> list[str]:
+    """The text: scenario in words, figures by member (with their account if asked for), aggregate, what the words mean."""
     prose = min(width, PROSE)
     first = next(iter(job.scenarios.values()))
     lines = [line for sentence in simcore.describe(first) for line in wrapped(sentence, prose, "  ")]
     for r in runs:
         lines += ["", *([r.name] if len(runs) > 1 else []), *simulation_lines(r, prose)]
+        lines += explain_lines(accounts[r.name], prose) if accounts else []
     if len(runs) > 1:
         how = "first" if job.combine == "each" else job.combine
         lines += ["", f"All members, and {how} of them", *member_table(runs, total, how, width)]
     if job.replications > 1:
         lines += wrapped(f"Metrics are means of {job.replications} simulations; the tables show the first.", prose)
     lines += [line for text in comparison(job, runs) for line in wrapped(text, prose, "  ")]
-    if explain:
+    if accounts:
         lines += ["", "Arithmetic"]
         lines += [line for text in simcore.explain(first) for line in wrapped(f"  {text}", prose, "    ")]
     lines += ["", "How far to trust it"]

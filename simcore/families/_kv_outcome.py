@@ -43,13 +43,19 @@ def offered_rps(scenario: Scenario, trace: Trace) -> float | None:
     return trace.mean_rate_per_s
 
 
+def counted_requests(scenario: Scenario, result: ServingResult) -> NDArray[np.bool_]:
+    """(n,) those that latencies and hits are about: neither rejected nor of the warm-up."""
+    counted = ~result.rejected
+    counted[: int(scenario.workload.warmup * len(counted))] = False
+    return counted
+
+
 def outcome_of(
     scenario: Scenario, trace: Trace, setup: ServingSetup, result: ServingResult, sustainable: float | None
 ) -> Outcome:
     """The outcome of a run; latencies and hits leave out the warm-up and rejected requests."""
     served = ~result.rejected
-    counted = served.copy()
-    counted[: int(scenario.workload.warmup * trace.n)] = False
+    counted = counted_requests(scenario, result)
     duration = float(result.finish_s[served].max() - result.arrival_s[served].min()) if served.any() else 0.0
     ideal = _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last)
     prompt = trace.input_tokens.astype(np.int64)[counted]

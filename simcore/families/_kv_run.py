@@ -58,7 +58,11 @@ def prepare(scenarios: Iterable[Scenario]) -> None:
 def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
     """Serve the workload once, and once more with all requests waiting to learn the sustainable rate."""
     trace = trace_of(scenario, seed)
-    setup = serving_setup(scenario, trace)
+    return served(scenario, trace, serving_setup(scenario, trace))
+
+
+def served(scenario: Scenario, trace: Trace, setup: ServingSetup) -> Outcome:
+    """The outcome of the workload `trace` on `setup`, which may differ from what the scenario says."""
     result = serve(trace, setup)
     drained = serve(trace, replace(setup, arrivals="backlog", max_waiting=trace.n))  # a backlog always waits
     return outcome_of(scenario, trace, setup, result, sustainable_rps(drained))

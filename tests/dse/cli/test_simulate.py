@@ -85,6 +85,27 @@ def test_one_scenario_as_json_and_explained(real: None, dse: Dse) -> None:
     assert "HBM per GPU = weights" in text and "What the words mean" in text
 
 
+def test_explain_adds_up_and_fits_the_terminal(real: None, dse: Dse, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = dse("simulate", "scenario.yaml", "--explain", "--json").data
+    why = data["explain"]
+    assert data["members"][0]["explain"] == why
+    phases = why["phases"]
+    assert phases["e2e"]["mean_s"] == pytest.approx(data["metrics"]["e2e_mean_s"], rel=1e-12)
+    parts = [phase for name, phase in phases.items() if name != "e2e"]
+    assert sum(p["share"] for p in parts) == pytest.approx(1.0) and sum(p["mean_s"] for p in parts) == pytest.approx(
+        phases["e2e"]["mean_s"]
+    )
+    assert sum(why["found_tokens"].values()) + sum(why["missed_tokens"].values()) == why["prompt_tokens"]
+    assert why["found_tokens"]["hbm"] / why["prompt_tokens"] == data["metrics"]["prompt_share_hbm"]
+    assert why["what_if"][0]["e2e_mean"] == min(w["e2e_mean"] for w in why["what_if"]) and why["binding"]
+    for columns in ("80", "120"):
+        monkeypatch.setenv("COLUMNS", columns)
+        text = dse("simulate", "scenario.yaml", "--explain").out
+        assert max(map(len, text.splitlines())) <= int(columns) and text.isascii()
+        for head in ("Where the time goes", "Where prompt tokens came from", "What can be reused", "What limits it"):
+            assert head in text
+
+
 def test_a_pinned_path_changes_the_scenario(real: None, dse: Dse) -> None:
     rate = dse("simulate", "scenario.yaml", "--set", "workload.request_rate=2", "--json").data
     assert rate["scenario"]["workload"]["request_rate"] == 2

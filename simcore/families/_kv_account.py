@@ -1,0 +1,198 @@
+"""The account of a kv scenario: phases, misses and reuse of the very run that is reported, and what-ifs on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simcore.accounting import MOST, PHASES, Account, Reuse, WhatIf
+from simcore.families._kv_outcome import counted_requests
+from simcore.families._kv_run import served, serving_setup, trace_of
+from simcore.families._kv_scenario import Scenario
+from simcore.metrics import metric_values
+from simcore.replay.distances import lru_curve
+from simcore.roofline.paging import tier_block_bytes
+from simcore.serving.result import ServingResult
+from simcore.serving.serve import serve
+from simcore.serving.setup import ServingSetup, StoreSetup
+from simcore.serving.state import ALIGNMENT, FIRST_USE, REASONS
+from simcore.traces.accesses import Accesses
+from simcore.traces.reuse import Units, ideal_hit, units
+from simcore.traces.trace import Trace, densify
+
+Ints = NDArray[np.int64]
+
+
+def account(scenario: Scenario, *, seed: int | None = None) -> Account:
+    """Serve the workload once more with every missed token noted, and with one thing doubled at a time.
+
+    Raises:
+        InputError: as `simulate`.
+    """
+    trace = trace_of(scenario, seed)
+    setup = replace(serving_setup(scenario, trace), note_misses=True)
+    result = serve(trace, setup)
+    counted = counted_requests(scenario, result)
+    block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine)
+    missed = _aligned(trace, setup, result)[counted].sum(axis=0)
+    found = result.hit_tokens[counted].sum(axis=0)
+    return Account(
+        phases=_phases(setup, result, counted),
+        prompt_tokens=int(trace.input_tokens.astype(np.int64)[counted].sum()),
+        found={name: int(n) for name, n in zip(result.stores, found, strict=True)},
+        missed={name: int(n) for name, n in zip(REASONS, missed, strict=True)},
+        recomputed_tokens=int(result.recomputed_tokens.sum()),
+        preemptions=int(result.preemptions.sum()),
+        reuse=_reuse(trace, setup, result, counted, block_bytes / setup.page_tokens),
+        what_if=_what_ifs(scenario, trace, replace(setup, note_misses=False)),
+    )
+
+
+def _phases(setup: ServingSetup, result: ServingResult, counted: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+    whole = {name: getattr(result, f"{name}_s")[counted] for name in PHASES if name != "response"}
+    return whole | {"response": np.full(int(counted.sum()), round(setup.costs.request_s * 1e12) / 1e12)}
+
+
+def _aligned(trace: Trace, setup: ServingSetup, result: ServingResult) -> Ints:
+    """(n, reasons) missed tokens, where what smaller blocks would have found is no first use but a matter of alignment.
+
+    The trace names granules; blocks of several granules are reused as a whole or not at all. What an unlimited cache of
+    granules finds of a prompt, beyond all that was asked for before in blocks of this size, is lost to the block size alone.
+    """
+    missed = result.missed_tokens.copy()
+    known = trace.input_tokens - missed[:, FIRST_USE]
+    output = setup.output_reuse
+    partial = not (output and trace.has_output_ids)
+    finer = ideal_hit(trace, partial_block=partial, output=output, recompute_last=False).hit_tokens
+    moved = np.where(result.rejected, 0, np.clip(finer - known, 0, missed[:, FIRST_USE]))
+    missed[:, FIRST_USE] -= moved
+    missed[:, ALIGNMENT] += moved
+    return missed
+
+
+def _reuse(trace: Trace, setup: ServingSetup, result: ServingResult, counted: NDArray[np.bool_], token_bytes: float) -> Reuse:
+    view = units(
+        trace, setup.unit_tokens, partial_block=setup.partial_block, output=setup.output_reuse and trace.has_output_ids
+    )
+    # by admission, the warm-up first: it fills the caches and counts for nothing
+    order = np.lexsort((np.arange(trace.n), result.arrival_s + np.nan_to_num(result.queue_s), counted))
+    order = order[~result.rejected[order]]
+    groups = [order[result.replica[order] == r] for r in range(setup.replicas)]
+    hits = _hits(trace, setup, view, groups, counted)
+    pooled = _hits(trace, setup, view, [order], counted)
+    tokens = max(int(trace.input_tokens.astype(np.int64)[counted].sum()), 1)
+    most = int(hits[-1])
+    levels, blocks = [], 0
+    for name, capacity, copies in _capacities(setup):
+        blocks = max(blocks, capacity) if copies else blocks + capacity
+        levels.append((name, blocks * setup.unit_tokens, float(hits[min(blocks, len(hits) - 1)]) / tokens))
+    held = trace.input_tokens.astype(np.int64) + trace.output_tokens
+    spent = result.load_s + result.prefill_s + result.prefill_again_s + result.decode_s
+    span = max(result.end_s - float(result.arrival_s[order].min()), 1e-12) if len(order) else 1.0
+    return Reuse(
+        tokens=tokens,
+        ceiling=most / tokens,
+        ceiling_pooled=int(pooled[-1]) / tokens,
+        levels=tuple(levels),
+        half_tokens=int(np.searchsorted(hits, most / 2)) * setup.unit_tokens if most else 0,
+        most_tokens=int(np.searchsorted(hits, MOST * most)) * setup.unit_tokens if most else 0,
+        running_tokens=float((held * spent)[order].sum()) / span / setup.replicas,
+        token_bytes=token_bytes,
+    )
+
+
+def _capacities(setup: ServingSetup) -> Iterator[tuple[str, int, bool]]:
+    """Blocks of each tier, per replica (of a shared one, an equal part), and whether it holds copies of what is above."""
+    yield "hbm", setup.pool_pages // (setup.unit_tokens // setup.page_tokens), False
+    for tier in setup.tiers:
+        yield tier.name, tier.capacity_blocks // (setup.replicas if tier.shared else 1), tier.placement == "inclusive"
+
+
+def _hits(trace: Trace, setup: ServingSetup, view: Units, groups: list[NDArray[np.intp]], counted: NDArray[np.bool_]) -> Ints:
+    """Prompt tokens that LRU caches of 0, 1, ... blocks find, one for each group of requests, added up."""
+    curves = [_curve(trace, setup, view, group, int((~counted[group]).sum())) for group in groups]
+    total = np.zeros(max((len(curve) for curve in curves), default=1), np.int64)
+    for curve in curves:
+        total += np.concatenate((curve, np.full(len(total) - len(curve), curve[-1])))
+    return total
+
+
+def _curve(trace: Trace, setup: ServingSetup, view: Units, group: NDArray[np.intp], warmup: int) -> Ints:
+    count = np.diff(view.start)[group]
+    start = np.concatenate(([0], np.cumsum(count)))
+    within = np.arange(start[-1]) - np.repeat(start[:-1], count)
+    at = np.repeat(view.start[:-1][group], count) + within
+    if len(at) == 0 or warmup == len(group):
+        return np.zeros(1, np.int64)
+    ids, n_objects = densify(view.ids[at])
+    prompt = np.repeat(trace.input_tokens.astype(np.int64)[group], count)
+    tokens = np.clip(prompt - within * setup.unit_tokens, 1, setup.unit_tokens)  # blocks of outputs: as good as none
+    tokens[setup.recompute_last & ((within + 1) * setup.unit_tokens == prompt)] = 1
+    columns = {"request_start": start, "chain": True, "tokens": tokens.astype(np.int32)}
+    curve = lru_curve(Accesses(ids=ids, n_objects=n_objects, **columns), warmup=warmup)
+    assert curve.hit_tokens is not None
+    return curve.hit_tokens
+
+
+def _what_ifs(scenario: Scenario, trace: Trace, setup: ServingSetup) -> tuple[WhatIf, ...]:
+    """Two engine runs each, so that the figures are those of a scenario that says so."""
+    variants = dict(doubled(scenario, trace, setup))
+
+    def run(variant: ServingSetup) -> dict[str, float | None]:
+        return metric_values(served(scenario, trace, variant))
+
+    base = run(setup)  # by itself: it may compile the engine
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        others = list(pool.map(run, variants.values()))
+    found = []
+    for name, values in zip(variants, others, strict=True):
+        e2e, ttft, tpot, rate = (
+            _ratio(values[key], base[key]) for key in ("e2e_mean_s", "ttft_p99_s", "tpot_mean_s", "sustainable_rate_rps")
+        )
+        if e2e is not None and ttft is not None:
+            found.append(WhatIf(name, e2e, ttft, tpot, rate))
+    return tuple(sorted(found, key=lambda w: w.e2e_mean))
+
+
+def _ratio(value: float | None, base: float | None) -> float | None:
+    return value / base if value is not None and base else None
+
+
+def doubled(scenario: Scenario, trace: Trace, setup: ServingSetup) -> Iterator[tuple[str, ServingSetup]]:
+    """The run with one thing twice as large or as fast, whether or not it could be bought or would fit."""
+    gpu, engine = scenario.gpu, scenario.engine
+
+    def costs(**fields: object) -> ServingSetup:
+        changed = scenario.model_copy(update={"gpu": gpu.model_copy(update=fields)})
+        return replace(setup, costs=serving_setup(changed, trace).costs)
+
+    yield "GPU matrix rate", costs(flops=2 * gpu.flops)
+    yield "GPU memory bandwidth", costs(bandwidth_bytes_per_s=2 * gpu.bandwidth_bytes_per_s)
+    if gpu.count > 1:
+        link = gpu.nvlink_bytes_per_s or 2 * gpu.host_link_bytes_per_s
+        yield "GPU-to-GPU link", costs(nvlink_bytes_per_s=2 * link)
+    yield "HBM pool", replace(setup, pool_pages=2 * setup.pool_pages)
+    for k, tier in enumerate(setup.tiers):
+        larger = replace(tier, capacity_blocks=2 * tier.capacity_blocks)
+        faster = replace(tier, read_s_per_block=tier.read_s_per_block / 2, write_s_per_block=tier.write_s_per_block / 2)
+        yield f"{tier.name.upper()} capacity", replace(setup, tiers=_with(setup, k, larger))
+        yield f"{tier.name.upper()} bandwidth", replace(setup, tiers=_with(setup, k, faster))
+    if setup.tiers:
+        read_s, write_s = setup.host_link_read_s_per_block / 2, setup.host_link_write_s_per_block / 2
+        yield "host link", replace(setup, host_link_read_s_per_block=read_s, host_link_write_s_per_block=write_s)
+    if 2 * engine.max_num_seqs <= engine.max_num_batched_tokens:
+        yield "max_num_seqs", replace(setup, max_num_seqs=2 * setup.max_num_seqs)
+    budget = 2 * engine.max_num_batched_tokens
+    larger_steps = scenario.model_copy(update={"engine": engine.model_copy(update={"max_num_batched_tokens": budget})})
+    step_times = serving_setup(larger_steps, trace).costs
+    yield "max_num_batched_tokens", replace(setup, costs=step_times, max_num_batched_tokens=budget)
+    yield "replicas", replace(setup, replicas=2 * setup.replicas)
+
+
+def _with(setup: ServingSetup, k: int, tier: StoreSetup) -> tuple[StoreSetup, ...]:
+    return (*setup.tiers[:k], tier, *setup.tiers[k + 1 :])
