@@ -16,7 +16,7 @@ from simcore.workloads.resolve import file_sha256, trace_path
 from simcore.workloads.spec import TraceWorkload
 
 _PROVENANCE = frozenset({"source", "date", "planning_value"})
-_ONLY_BELOW_HBM = frozenset({"load", "min_load_tokens", "max_waiting", "kv_layout", "write_backlog_s"})
+_ONLY_BELOW_HBM = frozenset({"load", "min_load_tokens", "max_waiting", "kv_layout", "write_backlog_s", "overlap", "prefetch"})
 _ONLY_THRESHOLD = frozenset({"min_load_tokens", "max_waiting"})
 
 
@@ -43,9 +43,15 @@ def _plain(spec: Spec, drop: set[str] | frozenset[str] = frozenset()) -> dict[st
 
 
 def _inactive_knobs(scenario: Scenario) -> frozenset[str]:
-    if not scenario.lower_tiers:
-        return _ONLY_BELOW_HBM
-    return frozenset() if scenario.engine.load == "threshold" else _ONLY_THRESHOLD
+    engine = scenario.engine
+    prefetches = len(scenario.lower_tiers) > 1
+    return frozenset().union(
+        frozenset() if scenario.lower_tiers else _ONLY_BELOW_HBM,
+        frozenset() if scenario.lower_tiers and engine.load == "threshold" else _ONLY_THRESHOLD,
+        frozenset() if engine.load != "never" else {"overlap"},
+        frozenset() if prefetches else {"prefetch"},
+        frozenset() if prefetches and engine.prefetch == "timeout" else {"prefetch_timeout_s"},
+    )
 
 
 def _formats(scenario: Scenario) -> list[list[str]]:

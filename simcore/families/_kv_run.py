@@ -151,6 +151,10 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         concurrency=closed or 1,
         stagger_s=ramp_up_s / (closed or 1),
         write_backlog_s=engine.write_backlog_s,
+        overlap=engine.overlap,
+        layers=scenario.model.layers,
+        prefetch=engine.prefetch if len(scenario.lower_tiers) > 1 else "none",
+        prefetch_timeout_s=engine.prefetch_timeout_s,
     )
 
 

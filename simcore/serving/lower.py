@@ -16,7 +16,7 @@ from simcore.declared import asked, object_fields, put_params
 from simcore.errors import InputError
 from simcore.kernel import LIST_HEADS
 from simcore.serving import state
-from simcore.serving.setup import ARRIVALS, LOAD_RULES, ROUTERS, ServingSetup, StoreSetup
+from simcore.serving.setup import ARRIVALS, LOAD_RULES, PREFETCHES, ROUTERS, ServingSetup, StoreSetup
 from simcore.serving.state import LATEST, NONE, ON_EVICTION, PICOSECONDS, State
 from simcore.traces.reuse import units
 from simcore.traces.trace import Trace
@@ -114,7 +114,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     n, replicas, tiers = trace.n, setup.replicas, len(setup.tiers)
 
     request = _records(n, state.REQUEST)
-    request["arrival"] = NONE
+    request["arrival"] = request["load_start"] = NONE
     replica = _records(replicas, state.REPLICA)
     for field in ("blocked", "current", "queue_head", "queue_tail", "run_tail", "ended_head", "ended_tail"):
         replica[field] = NONE
@@ -186,7 +186,12 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -
     par.leap = leap
     par.note_misses = setup.note_misses
     noticed = setup.note_misses and setup.replicas > 1  # what another replica holds at this very moment
-    par.quiet_eviction = not noticed and all(t.copy_after != ON_EVICTION and not t.shared for t in setup.tiers)
+    par.quiet_eviction = (
+        not noticed and setup.prefetch == "none" and all(t.copy_after != ON_EVICTION and not t.shared for t in setup.tiers)
+    )
+    par.overlap = {"none": 0, "layer": setup.layers, "full": LATEST}[setup.overlap]
+    par.prefetch = PREFETCHES.index(setup.prefetch)
+    par.prefetch_timeout = _ps(setup.prefetch_timeout_s)
     par.counts_uses = any(t.copy_after > 0 for t in setup.tiers)
     # Alone, a request takes a step for each budget of prompt and each token of output; the rest is room for preemption.
     par.max_events = 1_000_000 + 40 * (2 * trace.n + arrays.prompt_tokens // par.budget + arrays.output_tokens)

@@ -20,8 +20,8 @@ class StoreFlow:
     First admissions only; what was asked again after a preemption is in `readmission_*`. Hits below HBM count blocks loaded;
     blocks found but not loaded (load rule) are misses.
 
-    In: `in_computed` by prefill, or at the end of a request by its output (HBM only); `in_loaded` from a tier below (HBM only);
-    `in_demoted` evicted above (exclusive); `in_written` copied when completed (inclusive).
+    In: `in_computed` by prefill, or at the end of a request by its output (HBM only); `in_loaded` from a tier below (HBM; by
+    prefetch the first below it); `in_demoted` evicted above (written back); `in_written` copied (written through).
     Out: `out_evicted` and still held by a tier below; `out_dropped`, evicted and held by none below; `out_promoted` to HBM.
     `writes_refused`: blocks that did not come in since the links were backed up or the policy kept what it had.
     In = out + resident.

@@ -14,6 +14,8 @@ PLACEMENTS = ("exclusive", "inclusive")
 WRITE_POLICIES = ("write_back", "write_through", "write_through_selective")
 LOAD_RULES = ("always", "never", "cheaper", "threshold")
 ARRIVALS = ("open", "closed", "backlog")
+OVERLAPS = ("none", "layer", "full")
+PREFETCHES = ("none", "best_effort", "wait", "timeout")
 ROUTERS = ("round_robin", "least_loaded")
 
 
@@ -94,6 +96,14 @@ class ServingSetup:
         stagger_s: of "closed": time from the start of a client to that of the next; 0: all start at once.
         router: "round_robin" in order of arrival, or "least_loaded" (fewest waiting and admitted requests, first of equals).
         write_backlog_s: a write that would wait longer for its links is dropped.
+        overlap: of a load and the request's own prefill. "none": it prefills when all is there, others run till then; "layer":
+            it joins the next step, in which each of `layers` equal layers waits for its part of the load; "full": as with
+            very many layers.
+        layers: of "layer".
+        prefetch: when a request joins a queue, what of its run is below the first lower tier is brought up into that. Admitted,
+            it uses of blocks on their way "best_effort": none, "wait": all, "timeout": those there `prefetch_timeout_s` after
+            its arrival.
+        prefetch_timeout_s: of "timeout".
         note_misses: find out of every prompt token that was not found why; no time depends on it.
     """
 
@@ -121,20 +131,30 @@ class ServingSetup:
     stagger_s: float = 0.0
     router: str = "round_robin"
     write_backlog_s: float = 1.0
+    overlap: str = "none"
+    layers: int = 1
+    prefetch: str = "none"
+    prefetch_timeout_s: float = 1.0
     note_misses: bool = False
 
     def validate(self) -> None:
         """Raises:
         InputError: a field is out of its range, or two contradict each other; `path` names it.
         """
-        _at_least(1, self, ("replicas", "pool_pages", "page_tokens", "unit_tokens", "concurrency"))
+        _at_least(1, self, ("replicas", "pool_pages", "page_tokens", "unit_tokens", "concurrency", "layers"))
         _at_least(1, self, ("max_num_seqs", "max_num_batched_tokens"))
         _at_least(0, self, ("min_load_tokens", "max_waiting"))
         links = ("host_link_read_s_per_block", "host_link_write_s_per_block", "host_link_latency_s")
-        _seconds(self, (*links, "write_backlog_s", "stagger_s"))
+        _seconds(self, (*links, "write_backlog_s", "prefetch_timeout_s", "stagger_s"))
         _one_of("load_rule", self.load_rule, LOAD_RULES)
         _one_of("arrivals", self.arrivals, ARRIVALS)
         _one_of("router", self.router, ROUTERS)
+        _one_of("overlap", self.overlap, OVERLAPS)
+        _one_of("prefetch", self.prefetch, PREFETCHES)
+        if self.prefetch != "none" and len(self.tiers) < 2:
+            raise InputError(
+                "needs two tiers below HBM, to bring blocks up from the lower one", path="prefetch", value=self.prefetch
+            )
         if self.unit_tokens % self.page_tokens:
             rule = f"must be a multiple of page_tokens ({self.page_tokens})"
             raise InputError(rule, path="unit_tokens", value=self.unit_tokens)

@@ -28,6 +28,7 @@ OPEN, CLOSED, BACKLOG = 0, 1, 2
 CHAINED, CHAINED_TO_EARLIER_WAVE, UNCHAINED = 1, 2, 3
 CHAINS = (CHAINED_TO_EARLIER_WAVE, CHAINED, 0)
 ROUND_ROBIN, LEAST_LOADED = 0, 1
+NO_PREFETCH, BEST_EFFORT, WAIT, TIMEOUT = 0, 1, 2, 3
 # why prompt tokens were not found at first admission; up to NOT_WRITTEN also what is known of a block, if the setup asks for it
 FIRST_USE, IN_FLIGHT, CAPACITY, BACKED_UP, REFUSED, NOT_WRITTEN, ELSEWHERE, NOT_LOADED, ALIGNMENT = range(9)
 REASONS = (
@@ -48,6 +49,7 @@ PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
+    + _fields("overlap prefetch prefetch_timeout", _I8)
     + [("pair", _F8)]
 )
 STAT = np.dtype(  # one record: progress and totals
@@ -71,7 +73,7 @@ REQUEST = np.dtype(  # (n,) what happens to it
 )
 REPLICA = np.dtype(  # (R,)
     _fields("next start busy busy_time steps prefill step decoding context step_base", _I8)
-    + _fields("private promised blocked current pairs completed_n", _I8)
+    + _fields("private promised blocked current pairs load_until completed_n", _I8)
     + _fields("queue_head queue_tail queue_n run_tail run_n ended_head ended_tail load_n", _I8)
 )
 TIER = np.dtype(_fields("store read write inclusive copy_after", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM

@@ -42,6 +42,13 @@ class EngineSpec(Spec):
         states_per_sequence: states kept for each running sequence: 2 with prefix caching, the one in use and the last one
             that others can start from; 1 without.
         write_backlog_s: longest queue of writes a link may build up; what exceeds it is dropped, not written.
+        overlap: of a request's load with its own prefill. "none": it waits until all is there, while others run (vLLM's
+            connectors); "layer": it prefills at once and each layer waits for its part, the whole step with it
+            (CachedAttention, LMCache and SGLang layer by layer); "full": the longer of the two, the bound of that.
+        prefetch: bring blocks below the first lower tier up into it while their request waits in the queue (SGLang HiCache).
+            When it is scheduled, of what is still on its way it uses nothing ("best_effort"), all ("wait"), or what comes
+            within `prefetch_timeout_s` of its arrival ("timeout"). Needs two tiers below HBM.
+        prefetch_timeout_s: see there (SGLang's base: 1 s).
     """
 
     shorthand: ClassVar[str | None] = None
@@ -59,3 +66,6 @@ class EngineSpec(Spec):
     state_pages: Literal["aligned", "separate"] = "aligned"
     states_per_sequence: Positive = 2
     write_backlog_s: Seconds = 1.0
+    overlap: Literal["none", "layer", "full"] = "none"
+    prefetch: Literal["none", "best_effort", "wait", "timeout"] = "none"
+    prefetch_timeout_s: Seconds = 1.0

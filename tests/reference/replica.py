@@ -76,6 +76,7 @@ class Replica:
         self.stuck: Request | None = None  # did not fit, and nothing was released since
         self.prefill = self.pairs = 0  # tokens and attended pairs of the step
         self.decoding: list[Request] = []  # in the step
+        self.late: list[Request] = []  # in the step, while their blocks are being loaded
         self.ended: list[Request] = []  # prefills that end with the step
         self.new: list[int] = []  # blocks that its prefill completes
         self.start: int | None = None  # of the step under way
@@ -145,13 +146,21 @@ class Replica:
             costs = self.setup.costs
             time = self.lin[self.prefill + n] + picoseconds(costs.seq_s) * n
             time += picoseconds(costs.kv_s_per_token) * sum(q.computed for q in self.decoding)
-            self.start, self.wake = now, now + time + int(costs.pair_s * PICOSECONDS * self.pairs)
+            time += int(costs.pair_s * PICOSECONDS * self.pairs)
+            if self.late:
+                longer = self.overlapped(time, max(q.ready for q in self.late) - now)
+                for q in self.late:
+                    q.load_wait += longer - time
+                    q.go("loading", now)
+                    q.go("prefill", now + longer - time)
+                time = longer
+            self.start, self.wake = now, now + time
             self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill, decode_tokens=n)
         else:
             self.wake = min((q.ready for q in self.those("loading")), default=NEVER)
 
     def compose(self, now: int) -> None:
-        preemptions, self.prefill, self.pairs = self.total["preemptions"], 0, 0
+        preemptions, self.prefill, self.pairs, self.late = self.total["preemptions"], 0, 0, []
         if self.setup.chunked_prefill:
             self.secure_pages(now)
             self.fill(self.setup.max_num_batched_tokens - len(self.those("decode")), now)
@@ -206,6 +215,8 @@ class Replica:
         self.make_room(pages, now)
         q.pages = pages
         self.prefill += stop - q.computed
+        if q.ready > now:
+            self.late.append(q)
         self.pairs += sum(range(q.computed + 1, stop + 1))
         q.recomputed += max(min(stop, q.peak) - q.computed, 0)
         q.computed = stop
@@ -245,7 +256,8 @@ class Replica:
 
     def admit(self, q: Request, now: int) -> bool:
         q.target = q.prompt + q.generated
-        where = run = self.look_up(q)
+        run = self.look_up(q)
+        where = self.there_in_time(q, run, now)
         if any(where) and not self.worth_loading(q, where, now):
             where = where[: self.leading(where)]
         found = list(zip(q.blocks, where, strict=False))
@@ -262,7 +274,7 @@ class Replica:
         q.computed = min(q.covered(len(where)), q.target - 1)
         q.admitted = now if q.admitted is None else q.admitted
         q.load_start, q.ready = now, max((self.pool.ready[block] for block in q.held), default=now)
-        q.go("loading" if q.ready > now else "prefill", now)
+        q.go("loading" if q.ready > now and self.setup.overlap == "none" else "prefill", now)
         if q.state == "prefill":
             self.current = q
         return True
@@ -281,6 +293,21 @@ class Replica:
             where.append(tiers[0])
         return where[:-1] if self.setup.recompute_last and q.covered(len(where)) >= q.target else where
 
+    def there_in_time(self, q: Request, where: list[int], now: int) -> list[int]:
+        """Of the run, what precedes the first block below that will come too late."""
+        rule, late = self.setup.prefetch, picoseconds(self.setup.prefetch_timeout_s)
+        assert q.arrival is not None
+        latest = {"none": NEVER, "wait": NEVER, "best_effort": now, "timeout": max(now, q.arrival + late)}[rule]
+        below = [k > 0 and self.tiers.stores[k].ready[block] > latest for block, k in zip(q.blocks, where, strict=False)]
+        return where[: below.index(True)] if True in below else where
+
+    def prefetch(self, q: Request, now: int) -> None:
+        """Bring what of q's prompt is found below tier 1 up into it."""
+        for block in q.blocks:
+            tiers = [k for k, store in enumerate(self.tiers.stores) if block in store.pins]
+            if not tiers or (tiers[0] > 1 and not self.tiers.bring_up(block, tiers[0], now)):
+                return
+
     def leading(self, where: list[int]) -> int:
         return next(i for i, tier in enumerate(where) if tier > 0)
 
@@ -291,7 +318,12 @@ class Replica:
             return tokens >= setup.min_load_tokens and len(self.queue) <= setup.max_waiting
         if setup.load_rule == "cheaper":
             both = max([now, *(self.pool.ready[block] for block in q.blocks[: self.leading(where)])])
-            return self.load_end(q, where, now) - both <= self.recompute_time(q, where)
+            wait = self.load_end(q, where, now) - both
+            if setup.overlap != "none":
+                done = min(q.covered(len(where)), q.target - 1)
+                rest = self.steps_time(done, q.target) + self.pairs_time(done, q.target)
+                wait = self.overlapped(rest, wait) - rest
+            return wait <= self.recompute_time(q, where)
         return setup.load_rule == "always"
 
     def load_end(self, q: Request, where: list[int], now: int) -> int:
@@ -310,12 +342,22 @@ class Replica:
 
     def recompute_time(self, q: Request, where: list[int]) -> int:
         """What prefill takes longer without the blocks from the first one below on."""
-        budget = self.setup.max_num_batched_tokens
         less, more = (min(q.covered(blocks), q.target - 1) for blocks in (self.leading(where), len(where)))
-        short, long = (
-            sum(self.lin[min(budget, q.target - done)] for done in range(start, q.target, budget)) for start in (more, less)
-        )
-        return long - short + int(self.setup.costs.pair_s * PICOSECONDS * sum(range(less + 1, more + 1)))
+        return self.steps_time(less, q.target) - self.steps_time(more, q.target) + self.pairs_time(less, more)
+
+    def steps_time(self, start: int, stop: int) -> int:
+        """Steps of nothing but prefill of the tokens from `start` on, without attention."""
+        budget = self.setup.max_num_batched_tokens
+        return sum(self.lin[min(budget, stop - done)] for done in range(start, stop, budget))
+
+    def pairs_time(self, start: int, stop: int) -> int:
+        return int(self.setup.costs.pair_s * PICOSECONDS * sum(range(start + 1, stop + 1)))
+
+    def overlapped(self, compute: int, load: int) -> int:
+        """Both together, if of each layer the load comes before the computing."""
+        if self.setup.overlap == "full":
+            return max(compute, load)
+        return max(compute + load // self.setup.layers, load + compute // self.setup.layers)
 
     def take(self, found: list[tuple[int, int]], now: int) -> None:
         """Pin all found blocks in the pool, after loading those below."""

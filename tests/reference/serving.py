@@ -142,6 +142,8 @@ class Serving:
         q.go("waiting", self.now)
         r = self.replicas[q.replica]
         r.queue.append(q)
+        if self.setup.prefetch != "none":
+            r.prefetch(q, self.now)
         if r.start is None:
             r.wake = self.now
 

@@ -87,8 +87,9 @@ class Tiers:
     backlog: int
     misses: Misses
 
-    def write(self, j: int, k: int, block: int, at: int, now: int) -> bool:
-        """Copy a block that tier j has at time `at` into tier k. False: refused."""
+    def write(self, j: int, k: int, block: int, at: int, now: int, out: list[tuple[int, int]] | None = None) -> bool:
+        """Copy a block that tier j has at time `at` into tier k. False: refused. What it pushes out is demoted, or put on
+        `out`."""
         store = self.stores[k]
         links = [self.stores[0].write, store.write] if j == 0 else [store.write]
         refused = max(link.free for link in links) - now > self.backlog
@@ -102,9 +103,32 @@ class Tiers:
         for link in links:
             at = link.send(at)
         store.enter(block, at + sum(link.latency for link in links))
-        if pushed is not None:
+        if pushed is not None and out is not None:
+            out.append((pushed, pushed_ready))
+        elif pushed is not None:
             self.demote(k, pushed, pushed_ready, now)
         return True
+
+    def bring_up(self, block: int, k: int, now: int) -> bool:
+        """Move `block` (inclusive: copy it) from tier k up to tier 1. False: that does not take it."""
+        source, target = self.stores[k], self.stores[1]
+        full = len(target.pins) == target.capacity
+        if target.write.free - now > self.backlog or (full and not target.idle()):
+            target.flow["writes_refused"] += 1
+            return False
+        source.use(block)
+        at = source.read.send(max(now, source.ready[block])) + source.read.latency
+        pushed: list[tuple[int, int]] = []
+        came = self.write(k, 1, block, at, now, pushed)
+        source.unpin(block)
+        if came:
+            target.flow["in_loaded"] += 1
+            if not source.inclusive:
+                source.leave(block)
+                source.flow["out_promoted"] += 1
+        for other, ready in pushed:
+            self.demote(1, other, ready, now)
+        return came
 
     def demote(self, j: int, block: int, ready: int, now: int) -> None:
         """`block` was evicted from tier j."""

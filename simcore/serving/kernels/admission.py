@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import LOADING, PREFILL, State
+from simcore.serving.state import LOADING, NO_PREFETCH, PREFILL, TIMEOUT, WAIT, State
 
 from .heap import heap_push
 from .loading import load, worth_loading
@@ -46,6 +46,21 @@ def look_up(st: State, r: Int, q: Int) -> None:
 
 
 @kernel
+def leave_behind(st: State, q: Int) -> None:
+    """The run ends before the first block below HBM that is not there by the time that the prefetch rule allows."""
+    latest = st.stat.now
+    if st.par.prefetch == WAIT:
+        return
+    if st.par.prefetch == TIMEOUT:
+        latest = max(latest, st.request[q].arrival + st.par.prefetch_timeout)
+    for i in range(st.found.hits):
+        if st.plan[i].tier > 0 and st.node[st.plan[i].slot].ready > latest:
+            st.found.hits = i
+            count_resident(st)
+            return
+
+
+@kernel
 def count_resident(st: State) -> None:
     """Of the run in st.plan: blocks in HBM before the first that is not, blocks in HBM, and those nobody pins."""
     found = st.found
@@ -71,6 +86,8 @@ def admit(st: State, r: Int) -> Bool:
     req = st.request[q]
     req.target = st.job[q].prompt + req.generated
     look_up(st, r, q)
+    if par.prefetch != NO_PREFETCH:
+        leave_behind(st, q)
     if found.resident < found.hits and not worth_loading(st, r, q):
         found.hits = found.leading
         count_resident(st)
@@ -101,13 +118,13 @@ def take_blocks(st: State, r: Int, q: Int) -> None:
     req.held = found.hits
     req.computed = min(covered_tokens(st, q, found.hits), req.target - 1)
     rep = st.replica[r]
-    if found.ready <= st.stat.now:
+    req.ready = found.ready
+    if found.ready <= st.stat.now or st.par.overlap > 0:
         req.state = PREFILL
         rep.current = q
     else:
         req.state = LOADING
         req.load_start = st.stat.now
-        req.ready = found.ready
         rep.promised += sequence_pages(st, q, req.target) - st.par.unit_pages * req.held
         heap_push(st.heap, loading_heap(st, r), rep.load_n, req.ready, q)
         rep.load_n += 1

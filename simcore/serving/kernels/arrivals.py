@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import CLOSED, NEVER, NONE, OPEN, REJECTED, ROUND_ROBIN, State
+from simcore.serving.state import CLOSED, NEVER, NO_PREFETCH, NONE, OPEN, REJECTED, ROUND_ROBIN, State
 
 from .decode import span, steps_to_reach
 from .heap import heap_pop, heap_push
+from .loading import prefetch
 from .pool import sequence_pages
 from .queues import queue_append
 
@@ -125,6 +126,8 @@ def arrive(st: State, q: Int) -> None:
     r = route(st)
     req.replica = r
     queue_append(st, r, q)
+    if st.par.prefetch != NO_PREFETCH:
+        prefetch(st, r, q)
     rep = st.replica[r]
     if rep.busy == 0:
         rep.next = min(rep.next, st.stat.now)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import ALWAYS, LATEST, NEVER_LOAD, THRESHOLD, State
+from simcore.kernel import Bool, Int, Slot, kernel
+from simcore.serving.state import ALWAYS, LATEST, NEVER_LOAD, NONE, THRESHOLD, State
 
 from .pool import add_block, covered_tokens
-from .stores import reference, remove, unpin
-from .transfer import send
+from .stores import find, reference, remove, unpin
+from .transfer import demote, send, write, write_wait
 
 
 @kernel
@@ -26,7 +26,19 @@ def worth_loading(st: State, r: Int, q: Int) -> Bool:
             if st.plan[i].tier > 0:
                 tokens += covered_tokens(st, q, i + 1) - covered_tokens(st, q, i)
         return tokens >= par.min_load and st.replica[r].queue_n <= par.max_waiting
-    return load_end(st, r) - leading_ready(st) <= recompute_time(st, q)
+    wait = load_end(st, r) - leading_ready(st)
+    if par.overlap > 0:
+        rest = time_to_compute(st, q)
+        wait = overlapped(st, rest, wait) - rest
+    return wait <= recompute_time(st, q)
+
+
+@kernel
+def overlapped(st: State, compute: Int, load: Int) -> Int:
+    """How long computing takes if each layer's part of the load must be there before that layer, and starts with it: a pipeline
+    of `par.overlap` equal layers."""
+    layers = st.par.overlap
+    return max(compute + load // layers, load + compute // layers)
 
 
 @kernel
@@ -81,6 +93,15 @@ def recompute_time(st: State, q: Int) -> Int:
 
 
 @kernel
+def time_to_compute(st: State, q: Int) -> Int:
+    """The prefill of q behind its whole run, in steps of its own."""
+    target = st.request[q].target
+    done = min(covered_tokens(st, q, st.found.hits), target - 1)
+    pairs = (target - done) * (target + done + 1) // 2
+    return prefill_time(st, target - done) + np.int64(st.par.pair * pairs)
+
+
+@kernel
 def load(st: State, r: Int, q: Int) -> None:
     """Move the run's blocks that are below HBM into the pool, pinned; st.found.ready becomes the last arrival.
 
@@ -110,3 +131,45 @@ def load(st: State, r: Int, q: Int) -> None:
             st.found.ready = max(st.found.ready, arrived)
             if tier.inclusive:
                 unpin(st, tier.store, plan.slot)
+
+
+@kernel
+def prefetch(st: State, r: Int, q: Int) -> None:
+    """Request q has joined the queue: what of its prompt's run is below tier 1 is brought up into that."""
+    replicas = st.par.replicas
+    first = st.job[q].block
+    upper = st.store[st.tier[replicas + r].store]
+    for i in range(st.job[q].prompt_blocks):
+        obj = np.int64(st.blocks[first + i])
+        k: Int = np.int64(0)
+        slot = find(st, r, obj)
+        while slot == 0 and k < st.par.tiers:
+            k += 1
+            slot = find(st, st.tier[k * replicas + r].store, obj)
+        if slot == 0:
+            return
+        if k >= 2:
+            if write_wait(st, r, k, np.int64(1)) > st.par.write_backlog or (upper.count >= upper.cap and upper.idle == 0):
+                upper.writes_refused += 1
+                return
+            if not bring_up(st, r, k, obj, slot):
+                return
+
+
+@kernel
+def bring_up(st: State, r: Int, k: Int, obj: Int, slot: Slot) -> Bool:
+    """Block `obj` goes from tier k, where it is in `slot`, to tier 1, if that takes it."""
+    tier = st.tier[k * st.par.replicas + r]
+    upper: Int = np.int64(1)
+    reference(st, tier.store, slot)
+    at = send(st, tier.read, max(st.stat.now, st.node[slot].ready)) + st.link[tier.read].latency
+    pushed, pushed_ready, accepted = write(st, r, k, upper, obj, at)
+    unpin(st, tier.store, slot)
+    if accepted:
+        st.store[st.tier[st.par.replicas + r].store].in_loaded += 1
+        if tier.inclusive == 0:
+            remove(st, tier.store, slot)
+            st.store[tier.store].out_promoted += 1
+    if pushed != NONE:
+        demote(st, r, upper, pushed, pushed_ready)
+    return accepted

@@ -63,6 +63,9 @@ def chunk(st: State, r: Int, q: Int, left: Int) -> Int:
     req.pages = private_pages(st, q, stop, blocks)
     take_private(st, r, req.pages)
     req.recomputed += max(min(stop, req.peak) - start, 0)
+    if st.par.overlap > 0 and req.ready > st.stat.now:  # found behind what is still being loaded
+        rep.load_until = max(rep.load_until, req.ready)
+        req.load_start = st.stat.now
     req.computed = stop
     rep.pairs += (stop - start) * (start + stop + 1) // 2
     if stop == req.target:

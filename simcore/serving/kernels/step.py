@@ -10,6 +10,7 @@ from simcore.serving.state import DONE, NEVER, NONE, State
 from .arrivals import over
 from .decode import leap, pages_needed, secure_pages, span
 from .heap import heap_pop
+from .loading import overlapped
 from .misses import note_output
 from .pool import available_pages, complete_block, copy_completed, take_private
 from .prefill import prefills
@@ -49,6 +50,7 @@ def start_step(st: State, r: Int) -> None:
     now = st.stat.now
     preemptions = st.stat.preemptions
     rep.pairs = 0
+    rep.load_until = 0
     rep.prefill = compose(st, r)
     decoding = rep.decoding if par.chunked or rep.prefill == 0 else np.int64(0)
     rep.start = now
@@ -58,6 +60,8 @@ def start_step(st: State, r: Int) -> None:
         rep.steps = 1 if decoding > 0 else 0
         kv = par.kv * rep.context if decoding > 0 else np.int64(0)
         rep.next = now + rep.step_base + kv + np.int64(par.pair * rep.pairs)
+        if rep.load_until > now:
+            wait_for_layers(st, r)
     elif decoding > 0:
         # what a preemption has just released may admit somebody at the next step
         rep.steps = leap(st, r) if st.stat.preemptions == preemptions else np.int64(1)
@@ -65,6 +69,24 @@ def start_step(st: State, r: Int) -> None:
     else:
         rep.busy = 0
         rep.next = st.heap[loading_heap(st, r)].key if rep.load_n > 0 else NEVER
+
+
+@kernel
+def wait_for_layers(st: State, r: Int) -> None:
+    """Blocks of some requests of the step are still being loaded: each layer waits for its part, for all of these requests."""
+    rep = st.replica[r]
+    now = st.stat.now
+    end = now + overlapped(st, rep.next - now, rep.load_until - now)
+    q = rep.ended_head if rep.ended_head != NONE else rep.current
+    while q != NONE:
+        req = st.request[q]
+        if req.ready > now and req.load_start == now:
+            req.load_wait += end - rep.next
+            req.since += end - rep.next
+        if q == rep.current:
+            break
+        q = req.behind if req.behind != NONE else rep.current
+    rep.next = end
 
 
 @kernel

@@ -25,6 +25,8 @@ FLOODED = {"workload.request_rate": 60}
 SELECTIVE = {"tiers.dram.placement": "inclusive", "tiers.dram.write_policy": "write_through_selective"}
 CLOSED = {"kind": "shared_prefix", "concurrency": 3, "output_tokens": 100}
 STAGGERED = {"workload": {**CLOSED, "client_pattern": {"start": "staggered", "ramp_up": "2 s"}}}
+SLOW_DRAM = {"tiers.dram.read_bandwidth": "2 GB/s"}
+SLOW_CXL = {"tiers.cxl.read_bandwidth": "1 GB/s", "engine.load": "always"}
 TIGHT = {"tiers.hbm.capacity": "2 GiB"}
 
 KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
@@ -78,6 +80,9 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("engine.sliding_window_cache", "ring", SLIDING),
     ("engine.state_pages", "separate", HYBRID),
     ("engine.states_per_sequence", 1, HYBRID),
+    ("engine.overlap", "layer", SLOW_DRAM),
+    ("engine.prefetch", "wait", SLOW_CXL),
+    ("engine.prefetch_timeout", "1 ms", {**SLOW_CXL, "engine.prefetch": "timeout"}),
     ("engine.write_backlog", "1 us", FLOODED),
     ("kv_format.default.k", "fp8_e4m3", {}),
     ("kv_format.default.v", "fp8_e4m3", {}),

@@ -11,7 +11,7 @@ import numpy as np
 from simcore.roofline.step_time import StepCosts
 from simcore.serving.result import ServingResult
 from simcore.serving.serve import serve
-from simcore.serving.setup import WRITE_POLICIES, ServingSetup, StoreSetup
+from simcore.serving.setup import OVERLAPS, PREFETCHES, WRITE_POLICIES, ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
 
 UNIT = 4  # tokens of a reuse block in hand-made cases
@@ -78,13 +78,14 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
     even = rng.random() < 0.3  # all steps take equally long: replicas are often due at one moment
     terms = {} if even else {"per_token_s": 2e-5, "kv_s_per_token": 1e-7, "seq_s": 1e-5, "pair_s": 1e-9, "request_s": 0.02}
     longest = int((trace.input_tokens + trace.output_tokens).max())
+    tiers = tuple(_random_tier(rng, k) for k in range(int(_pick(rng, [0, 1, 2, 3]))))
     setup = ServingSetup(
         replicas=int(_pick(rng, [1, 1, 2, 3])),
         pool_pages=int((longest // page + 3) * _pick(rng, [0.8, 1, 1.5, 3, 10])) + 1,
         page_tokens=page,
         unit_tokens=unit,
         hbm_policy=str(_pick(rng, ["lru", "fifo", "sieve"])),
-        tiers=tuple(_random_tier(rng, k) for k in range(int(_pick(rng, [0, 1, 2, 3])))),
+        tiers=tiers,
         host_link_read_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
         host_link_write_s_per_block=float(_pick(rng, [0.0, 1e-4, 5e-3])),
         host_link_latency_s=float(_pick(rng, [0.0, 1e-5])),
@@ -103,6 +104,10 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         stagger_s=float(_pick(rng, [0.0, 0.0, 0.03])),
         router=str(_pick(rng, ["round_robin", "least_loaded"])),
         write_backlog_s=float(_pick(rng, [0.0, 0.01, 10.0])),
+        overlap=str(_pick(rng, ["none", *OVERLAPS])),
+        layers=int(_pick(rng, [1, 3, 32])),
+        prefetch=str(_pick(rng, ["none", *PREFETCHES])) if len(tiers) > 1 else "none",
+        prefetch_timeout_s=float(_pick(rng, [0.0, 0.05, 1.0])),
         note_misses=rng.random() < 0.7,
     )
     return trace, setup

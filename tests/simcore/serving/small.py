@@ -7,7 +7,17 @@ from random import Random
 import numpy as np
 
 from simcore.roofline.step_time import StepCosts
-from simcore.serving.setup import ARRIVALS, LOAD_RULES, PLACEMENTS, ROUTERS, WRITE_POLICIES, ServingSetup, StoreSetup
+from simcore.serving.setup import (
+    ARRIVALS,
+    LOAD_RULES,
+    OVERLAPS,
+    PLACEMENTS,
+    PREFETCHES,
+    ROUTERS,
+    WRITE_POLICIES,
+    ServingSetup,
+    StoreSetup,
+)
 from simcore.traces.trace import Trace
 
 POLICIES = ("lru", "fifo", "sieve")
@@ -60,13 +70,14 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
     budget = rng.choice([4, 8, 16, 64])
     most = max(trace.input_tokens + trace.output_tokens)
     lin = rng.choice([1.0, 0.5]) + rng.choice([0.0, 0.25, 0.0625]) * np.arange(budget + 1, dtype=np.float64)
+    tiers = tuple(small_tier(rng, k) for k in range(rng.choice([0, 1, 2, 3])))
     return ServingSetup(
         replicas=rng.choice([1, 1, 2, 3]),
         pool_pages=max(1, int((most // page + unit // page + 1) * rng.choice([0.7, 1, 1, 1, 1.3, 2, 5]))),
         page_tokens=page,
         unit_tokens=unit,
         hbm_policy=rng.choice(POLICIES),
-        tiers=tuple(small_tier(rng, k) for k in range(rng.choice([0, 1, 2, 3]))),
+        tiers=tiers,
         host_link_read_s_per_block=rng.choice([0.0, 0.5, 1.0]),
         host_link_write_s_per_block=rng.choice([0.0, 0.5, 1.0]),
         host_link_latency_s=rng.choice([0.0, 0.5]),
@@ -85,6 +96,10 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
         stagger_s=rng.choice([0.0, 0.0, 1.0, 7.0]),
         router=rng.choice(ROUTERS),
         write_backlog_s=rng.choice([0.0, 1.0, 100.0]),
+        overlap=rng.choice([*OVERLAPS, "none"]),
+        layers=rng.choice([1, 2, 7]),
+        prefetch=rng.choice([*PREFETCHES, "none"]) if len(tiers) > 1 else "none",
+        prefetch_timeout_s=rng.choice([0.0, 1.0, 4.0]),
         note_misses=rng.random() < 0.7,
     )
 

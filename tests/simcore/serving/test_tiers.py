@@ -303,3 +303,94 @@ def test_policies_of_tiers_are_their_own() -> None:
         for policy in ("lru", "fifo")
     )
     assert lru[1] == 8 and fifo[1] == 4  # the hit on a keeps it in one and not in the other
+
+
+# Of "abcdef", ab are computed again and cd ... are loaded for 12 or 40 ms; ef take 18 ms to compute.
+
+
+@pytest.mark.parametrize(
+    ("overlap", "per_block_ms", "first_ms"),
+    [
+        ("none", 3, 12 + 18),
+        ("layer", 3, 18 + 12 / 4),
+        ("full", 3, 18),
+        ("none", 10, 40 + 18),
+        ("layer", 10, 40 + 18 / 4),
+        ("full", 10, 40),
+    ],
+)
+def test_overlap_of_a_load_with_the_prefill_behind_it(overlap: str, per_block_ms: float, first_ms: float) -> None:
+    slow = tier(read_s_per_block=per_block_ms / 1000)
+    result = run(["abcd", "uvwxyz", "abcdef"], 6, slow, overlap=overlap, layers=4)
+    assert found(result)[2] == [0, 4]
+    assert 1000 * (result.first_token_s[2] - result.arrival_s[2]) == pytest.approx(first_ms)
+    assert 1000 * result.load_s[2] == pytest.approx(4 * per_block_ms if overlap == "none" else first_ms - 18)
+    assert 1000 * result.prefill_s[2] == pytest.approx(18)
+
+
+def test_layers_hold_up_the_whole_step() -> None:
+    """Who decodes meanwhile gets on without overlap, and waits for the layers with it."""
+    trace = trace_of([(0, "ab", 1), (1, "wxyz", 1), (8.95, "u", 12), (9, "ab", 1)])
+    ends = [
+        serve(trace, setup_of(7, tiers=(tier(read_s_per_block=0.5),), overlap=overlap)).finish_s[2]
+        for overlap in ("none", "full")
+    ]
+    assert ends[0] < 9.1 and ends[1] > 10
+
+
+def test_cheaper_knows_what_overlap_hides() -> None:
+    # 2 of 6 blocks: 8 ms more to compute them, 24 ms for the rest; loading takes 30 ms
+    slow = tier(read_s_per_block=0.015)
+    for overlap, expected in (("none", 0), ("full", 2)):
+        result = run(["ab", "uvwxyz", "abcdef"], 6, slow, overlap=overlap, load_rule="cheaper")
+        assert found(result)[2] == [0, expected]
+
+
+def queued(arrival_s: float, **knobs: Any) -> ServingResult:
+    """When ab is asked for again it is in nvme, 0.1 s a block away, and another request has the only seat until 3.344 s."""
+    trace = trace_of([(0, "ab", 1), (1, "cdefghijkl", 1), (2, "mnopqrstuv", 1), (3, "z", 31), (arrival_s, "ab", 1)])
+    tiers = tier("dram", 10), tier("nvme", read_s_per_block=0.1)
+    return serve(trace, setup_of(10, tiers=tiers, max_num_seqs=1, **knobs))
+
+
+def test_prefetch_uses_the_time_in_the_queue() -> None:
+    without, fetched = queued(3.01), queued(3.01, prefetch="wait")
+    assert fetched.finish_s[3] == without.finish_s[3] == pytest.approx(3.344)
+    assert found(without)[4] == [0, 0, 2] and without.load_s[4] == pytest.approx(0.2)
+    assert found(fetched)[4] == [0, 2, 0] and fetched.load_s[4] == 0
+    assert (fetched.stores["dram"].in_loaded, fetched.stores["nvme"].out_promoted) == (2, 2)
+    assert fetched.links["nvme"].read_blocks == 2 and fetched.links["host"].read_blocks == 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "timeout_s", "blocks", "load_s"),
+    [
+        ("wait", 0, 2, 0.45 - 0.344),
+        ("best_effort", 0, 0, 0),
+        ("timeout", 0.12, 1, 0.35 - 0.344),
+        ("timeout", 0.25, 2, 0.45 - 0.344),
+    ],
+)
+def test_what_is_not_there_when_its_request_is_scheduled(rule: str, timeout_s: float, blocks: int, load_s: float) -> None:
+    result = queued(3.25, prefetch=rule, prefetch_timeout_s=timeout_s)
+    assert found(result)[4] == [0, blocks, 0]
+    assert result.load_s[4] == pytest.approx(load_s, abs=1e-9)
+
+
+def test_best_effort_finds_nothing_where_nobody_waits() -> None:
+    """As SGLang has it: a request that can be scheduled ends its prefetch at once, however much is below."""
+    result = queued(9, prefetch="best_effort")
+    assert found(result)[4] == [0, 0, 0] and result.links["nvme"].read_blocks == 2
+
+
+def test_an_inclusive_tier_keeps_what_is_prefetched() -> None:
+    trace = trace_of([(0, "ab", 1), (1, "cd", 1), (2, "ef", 1), (3, "ab", 1)])
+    tiers = tier("dram", 2), tier("nvme", placement="inclusive")
+    result = serve(trace, setup_of(2, tiers=tiers, prefetch="wait"))
+    assert found(result)[3] == [0, 2, 0]
+    assert (result.stores["nvme"].out_promoted, result.stores["nvme"].resident_blocks) == (0, 6)
+
+
+def test_prefetch_needs_somewhere_to_fetch_to() -> None:
+    with pytest.raises(InputError, match="prefetch: needs two tiers below HBM"):
+        run(["a"], 1, tier(), prefetch="wait")
