@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         trust,
     )
     from simcore.specs.base import yaml_dict
+    from simcore.tenants import TenantOutcome, tenant_outcomes
     from simcore.traces.accesses import Accesses
     from simcore.traces.load import format_of, read_accesses
     from simcore.traces.options import option_names, parse_options
@@ -59,6 +60,7 @@ _LATER = {
         "simulate static_metrics trust"
     ),
     "specs.base": "yaml_dict",
+    "tenants": "TenantOutcome tenant_outcomes",
     "traces.accesses": "Accesses",
     "traces.load": "format_of read_accesses",
     "traces.options": "option_names parse_options",
@@ -86,6 +88,7 @@ __all__ = [
     "Metric",
     "Outcome",
     "SimcoreError",
+    "TenantOutcome",
     "account",
     "build_scenario",
     "canonical",
@@ -113,6 +116,7 @@ __all__ = [
     "sees_the_future",
     "simulate",
     "static_metrics",
+    "tenant_outcomes",
     "trust",
     "validation_cases",
     "yaml_dict",

@@ -17,6 +17,7 @@ import numpy as np
 
 from simcore.errors import InputError, did_you_mean
 from simcore.outcome import Floats, Outcome
+from simcore.tenants import fairness, hit_fairness
 
 Direction = Literal["min", "max"]
 Compute = Callable[[Outcome], float | None]
@@ -175,6 +176,11 @@ _row("preemptions", "count", "min", "times a running request lost its blocks and
 _row("recomputed_tokens", "count", "min", "tokens computed again after a preemption", lambda o: float(o.recomputed_tokens))
 _row("readmission_hit_blocks", "count", "min", "blocks found again by requests that had been preempted; in no hit ratio",
      lambda o: float(o.readmission_hit_blocks))  # fmt: skip
+_row("fairness_jain", "ratio", "max",
+     "Jain's index over tenants of output tokens per second of latency (1: all alike, 1/n: one gets all); none for one tenant",
+     fairness)  # fmt: skip
+_row("fairness_jain_hits", "ratio", "max", "Jain's index over tenants of their hit ratio; none for one tenant",
+     hit_fairness)  # fmt: skip
 _row("rejected_requests", "count", "min", "requests longer than the HBM pool can ever hold", lambda o: float(o.rejected))
 _row("cost_usd_per_million_tokens", "USD", "min",
      "system_cost_usd spread over 4 years of this throughput, per million output tokens", _cost_per_million)  # fmt: skip

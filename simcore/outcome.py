@@ -72,6 +72,8 @@ class Outcome:
     """Rate at which the same system drains the same requests when all of them are waiting; None where unknown."""
     hit_ceiling: float
     """Share of prompt tokens that a cache of unlimited size would have found."""
+    tenant: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(m,) whose request it was; empty: all are one tenant's."""
     hit_blocks: int = 0
     prompt_blocks: int = 0
     slo_ttft_s: float | None = None

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dse.analysis.labels import INACTIVE, metric_label, word
 from dse.analysis.table import Column, render, table_width
+from dse.analysis.tenant_table import tenant_data, tenant_lines
 from dse.analysis.values import Scale, listing, percent, scale_for, wrapped
-from simcore import find_metric
+from simcore import find_metric, tenant_outcomes
 from simcore.units import GIB, format_value
 
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ COSTS = (
     "quality_loss",
 )
 REUSE = ("hit_ratio", "block_hit_ratio", "hit_ceiling")
+TENANTS = ("fairness_jain", "fairness_jain_hits")
 DEFINED = ("ttft_p99", "tpot_p99", "hit_ratio", "hit_ceiling", "utilisation", "saturated", "throughput", "hbm_bytes")
 SUMMARY = (
     *(f"{name}_{statistic}" for name in ("ttft", "tpot", "e2e") for statistic in ("p50", "p90", "p99")),
     *LOAD,
     *REUSE,
+    *TENANTS,
     *COUNTS,
     *COSTS,
 )
@@ -68,6 +71,10 @@ class Simulated:
             }
             for tier in self.outcome.tiers
         ]
+
+    def tenants(self) -> list[dict[str, Any]]:
+        """One mapping per tenant: the shape of `--json`."""
+        return tenant_data(tenant_outcomes(self.outcome))
 
 
 def tier_lines(run: Simulated) -> list[str]:
@@ -212,6 +219,15 @@ def simulation_lines(run: Simulated, width: int) -> list[str]:
     said = [sentence for sentence in (*warnings(values), regime(run)) if sentence]
     lines = [line for sentence in said for line in wrapped(sentence, width, "  ")]
     lines += ["", *tier_lines(run), "", *latency_lines(values), *wrapped(load_sentence(values), width, "   "), ""]
-    for label, names in (("waits", WAITS), ("load", LOAD), ("reuse", REUSE), ("events", COUNTS), ("cost", COSTS)):
+    if tenants := tenant_lines(tenant_outcomes(run.outcome)):
+        lines += [*tenants, ""]
+    for label, names in (
+        ("waits", WAITS),
+        ("load", LOAD),
+        ("reuse", REUSE),
+        ("tenants", TENANTS),
+        ("events", COUNTS),
+        ("cost", COSTS),
+    ):
         lines += pairs_line(label, names, values, width)
     return lines

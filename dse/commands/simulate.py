@@ -142,7 +142,7 @@ def simulated(job: Job, name: str) -> Simulated:
 def as_object(
     job: Job, runs: list[Simulated], total: Values, accounts: Mapping[str, simcore.Account] | None = None
 ) -> dict[str, Any]:
-    """The JSON object. `tiers` at the top are those of a single scenario; a set has them by member, like `explain`."""
+    """The JSON object. `tiers`, `tenants`, `explain` at the top are those of a single scenario; a set has them by member."""
     explained = {name: explain_object(account) for name, account in (accounts or {}).items()}
     scenario = {name: simcore.yaml_dict(spec) for name, spec in job.scenarios.items()}
     return {
@@ -150,11 +150,12 @@ def as_object(
         "metrics": dict(total),
         "units": {key: simcore.find_metric(key).unit for key in total},
         "members": [
-            {"name": r.name, "metrics": dict(r.metrics), "tiers": r.tiers()}
+            {"name": r.name, "metrics": dict(r.metrics), "tiers": r.tiers(), "tenants": r.tenants()}
             | ({"explain": explained[r.name]} if explained else {})
             for r in runs
         ],
         "tiers": runs[0].tiers() if len(runs) == 1 else [],
+        "tenants": runs[0].tenants() if len(runs) == 1 else [],
         "versions": versions(),
     } | ({"explain": next(iter(explained.values()))} if len(explained) == 1 else {})
 

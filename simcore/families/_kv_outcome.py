@@ -70,6 +70,7 @@ def outcome_of(
         hit_tokens=result.hit_tokens[counted],
         queue_s=result.queue_s[counted],
         load_s=result.load_s[counted],
+        tenant=trace.tenant.astype(np.int64)[counted],
         tiers=tuple(_tier(scenario, setup, flow) for flow in stores),
         links=tuple(_link(scenario, setup, flow, result.end_s) for flow in result.links.values()),
         duration_s=duration,

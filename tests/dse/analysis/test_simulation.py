@@ -17,7 +17,8 @@ from dse.analysis.simulation import (
     tier_lines,
     warnings,
 )
-from simcore import Outcome, metric_values
+from dse.analysis.tenant_table import tenant_data, tenant_lines
+from simcore import Outcome, TenantOutcome, metric_values
 from simcore.outcome import LinkOutcome, TierOutcome
 from simcore.units import GIB
 from tests.dse.test_terminal import check
@@ -127,3 +128,13 @@ def test_what_is_wrong_with_a_scenario_comes_first() -> None:
     assert lines[0] == "Does not fit: 3.00 GiB per GPU more than there is."
     assert lines[1].startswith("Saturated, at 125 % of what it sustains:")
     assert lines[3] == "2 requests are longer than the HBM pool and were not served."
+
+
+def test_the_largest_tenants_are_named_and_the_rest_counted() -> None:
+    tenants = [TenantOutcome(k, 2, 100 * (k + 1), 10, 0.1 * k, 0.1, 0.2 * (k + 1), 3.0, 4.0) for k in range(10)]
+    lines = tenant_lines(tenants)
+    assert [line.split()[0] for line in lines[2:10]] == ["9", "8", "7", "6", "5", "4", "3", "2"]
+    assert "The 8 largest of 10 tenants." in lines[10]
+    assert max(map(len, lines)) <= 80
+    assert tenant_lines(tenants[:1]) == []
+    assert tenant_data(tenants)[3]["prompt_tokens"] == 400

@@ -75,7 +75,7 @@ def test_a_design_whose_figures_have_changed_says_so(real: None, dse: Dse, folde
 
 def test_one_scenario_as_json_and_explained(real: None, dse: Dse) -> None:
     data = dse("simulate", "scenario.yaml", "--json").data
-    assert list(data) == ["scenario", "metrics", "units", "members", "tiers", "versions"]
+    assert list(data) == ["scenario", "metrics", "units", "members", "tiers", "tenants", "versions"]
     assert data["scenario"]["model"]["layers"] == 32 and data["units"]["ttft_p99_s"] == "s"
     hbm, dram = data["tiers"]
     assert hbm["capacity_bytes"] == 4 * 2**30 and dram["bytes_in"] == dram["bytes_out"] + dram["bytes_resident"]
