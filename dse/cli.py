@@ -223,6 +223,51 @@ def validate(
 
 
 @app.command()
+def size(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SCENARIO | -- COMMAND]", help="A scenario file; or after -- an engine's launch command."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="A model preset, hub id or config.json.")] = None,
+    gpu: Annotated[str | None, typer.Option(metavar="NAME", help="A GPU preset or a YAML file; default: each preset.")] = None,
+    tp: Annotated[int | None, typer.Option(min=1, metavar="N", help="Tensor-parallel GPUs.")] = None,
+    pp: Annotated[int | None, typer.Option(min=1, metavar="N", help="Pipeline stages.")] = None,
+    dp: Annotated[int | None, typer.Option(min=1, metavar="N", help="Data-parallel ranks, each with a pool.")] = None,
+    ep: Annotated[bool, typer.Option("--ep", help="Whole experts on each GPU.")] = False,
+    kv_format: Annotated[str | None, typer.Option(metavar="NAME", help="Format of the KV cache; default: bf16.")] = None,
+    weight_format: Annotated[str | None, typer.Option(metavar="NAME", help="Default: that of the checkpoint.")] = None,
+    max_model_len: Annotated[str | None, typer.Option(metavar="N", help="Tokens of the longest request (32K).")] = None,
+    utilization: Annotated[
+        float | None, typer.Option(min=0.001, max=1, metavar="F", help="gpu_memory_utilization; default: 0.9.")
+    ] = None,
+    pool: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="The pool of a GPU (18.78GiB), instead of what the rule leaves.")
+    ] = None,
+    tier: Annotated[
+        list[str], typer.Option(metavar="NAME=SIZE", help="A tier below HBM: dram=64GiB, cxl, nvme, a preset; repeatable.")
+    ] = [],  # noqa: B006
+    concurrency: Annotated[
+        list[str], typer.Option(metavar="N,N", help="Requests at once to size for; the largest must fit.")
+    ] = [],  # noqa: B006
+    assignments: Set = [],  # noqa: B006
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """How many tokens and requests fit in this memory, with the arithmetic; what would make more room.
+
+    Takes a scenario file, a model with a GPU, or a pasted command: dse size --gpu h100-sxm -- vllm serve MODEL ...
+    """
+    from dse.commands.size import Request, run
+
+    request = Request(
+        tuple(words or ()), model, gpu, tp, pp, dp, ep, kv_format, weight_format, max_model_len, utilization, pool, tuple(tier),
+        tuple(concurrency), tuple(assignments),
+    )  # fmt: skip
+    return run(request, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
 def presets(
     kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="models, gpus, tiers, workloads ...")] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One preset.")] = None,

@@ -13,6 +13,7 @@ from simcore.errors import InputError, SimcoreError
 
 if TYPE_CHECKING:
     from simcore.accounting import Account
+    from simcore.families._kv_size import deployment_of
     from simcore.metrics import METRICS, Metric, find_metric, mean_values, metric_values
     from simcore.outcome import Outcome
     from simcore.presets import list_presets, load_preset
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from simcore.replay.distances import lru_curve
     from simcore.replay.offline import sees_the_future
     from simcore.replay.splits import LruCurve
+    from simcore.roofline.levers import Lever, levers
+    from simcore.roofline.sizing import Deployment, Sizing, StageSize, build_deployment, size
+    from simcore.roofline.working import Term, working
     from simcore.scenario import (
         account,
         build_scenario,
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "accounting": "Account",
+    "families._kv_size": "deployment_of",
     "metrics": "METRICS Metric find_metric mean_values metric_values",
     "outcome": "Outcome",
     "presets": "list_presets load_preset",
@@ -55,6 +60,9 @@ _LATER = {
     "replay.distances": "lru_curve",
     "replay.offline": "sees_the_future",
     "replay.splits": "LruCurve",
+    "roofline.levers": "Lever levers",
+    "roofline.sizing": "Deployment Sizing StageSize build_deployment size",
+    "roofline.working": "Term working",
     "scenario": (
         "account build_scenario canonical check_workload describe expand_scenario explain load_scenario measure prepare "
         "simulate static_metrics trust"
@@ -83,23 +91,31 @@ __all__ = [
     "Account",
     "Compared",
     "Curve",
+    "Deployment",
     "InputError",
+    "Lever",
     "LruCurve",
     "Metric",
     "Outcome",
     "SimcoreError",
+    "Sizing",
+    "StageSize",
     "TenantOutcome",
+    "Term",
     "account",
+    "build_deployment",
     "build_scenario",
     "canonical",
     "check_workload",
     "default_capacities",
+    "deployment_of",
     "describe",
     "describe_trace",
     "expand_scenario",
     "explain",
     "find_metric",
     "format_of",
+    "levers",
     "list_presets",
     "load_preset",
     "load_scenario",
@@ -115,9 +131,11 @@ __all__ = [
     "read_accesses",
     "sees_the_future",
     "simulate",
+    "size",
     "static_metrics",
     "tenant_outcomes",
     "trust",
     "validation_cases",
+    "working",
     "yaml_dict",
 ]

@@ -223,3 +223,15 @@ def pool_of(pages: Paging, engine: EngineSpec, pool_bytes: int) -> Pool:
 def tier_blocks(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, capacity_bytes: int, tp: int = 1) -> int:
     """Whole blocks in a tier below HBM, which keeps every head and latent once, whatever the tensor parallelism."""
     return int(capacity_bytes // tier_block_bytes(model, kv_format, engine, tp))
+
+
+def share_for_pool(gpu: GpuSpec, engine: EngineSpec, fixed: HbmUse, pool_bytes: float) -> float:
+    """The `gpu_memory_utilization` that leaves `pool_bytes` for the pool; above 1 where no share is enough. Inverse of
+    `pool_room_bytes`."""
+    memory = gpu.memory_bytes
+    if engine.family == "trtllm":
+        free = memory - fixed.total
+        return pool_bytes / free if free > 0 else float("inf")
+    if engine.family == "sglang":
+        return (fixed.weights + fixed.runtime + pool_bytes) / memory if fixed.total + pool_bytes <= memory else float("inf")
+    return (fixed.total + pool_bytes) / memory

@@ -1,0 +1,63 @@
+"""Words of engines: what a setting is called there."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from simcore.units import format_bytes
+
+if TYPE_CHECKING:
+    from simcore import Sizing
+
+ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
+SHARES = {
+    "vllm": "--gpu-memory-utilization",
+    "sglang": "--mem-fraction-static",
+    "trtllm": "free_gpu_memory_fraction",
+}
+_NAMES = {
+    "vllm": {
+        "kv_format fp8_e4m3": "--kv-cache-dtype fp8", "kv_format nvfp4": "--kv-cache-dtype nvfp4",
+        "gpu_memory_utilization": "--gpu-memory-utilization", "max_num_batched_tokens": "--max-num-batched-tokens",
+        "max_num_seqs": "--max-num-seqs", "max_model_len": "--max-model-len",
+        "tp": "--tensor-parallel-size", "pp": "--pipeline-parallel-size",
+        "no prefix caching": "--no-enable-prefix-caching",
+    },
+    "sglang": {
+        "kv_format fp8_e4m3": "--kv-cache-dtype fp8_e4m3", "kv_format nvfp4": "--kv-cache-dtype fp4_e2m1",
+        "gpu_memory_utilization": "--mem-fraction-static", "max_num_batched_tokens": "--chunked-prefill-size",
+        "max_num_seqs": "--max-running-requests", "max_model_len": "--context-length",
+        "tp": "--tp-size", "pp": "--pp-size",
+        "no prefix caching": "--disable-radix-cache",
+    },
+}  # fmt: skip
+
+
+def in_flags(change: str, family: str) -> str:
+    """A change in the words of a scenario as the engine's flags."""
+    for name, flag in _NAMES.get(family, {}).items():
+        change = re.sub(rf"(?<![\w-]){name}(?![\w-])", flag, change)
+    return change
+
+
+def flag_of(sized: Sizing, count: int) -> str:
+    """The smallest setting of the engine with which `count` requests of the longest length run at once."""
+    d = sized.deployment
+    if d.engine.family == "sglang":
+        return f"--max-total-tokens {count * sized.binding.paging.blocks_of(d.request_tokens) * sized.block_tokens}"
+    if d.engine.family == "vllm":
+        return f"--kv-cache-memory-bytes {sized.pool_needed(count)}"
+    return f"a pool of {format_bytes(sized.pool_needed(count))}"
+
+
+def request_words(sized: Sizing) -> str:
+    """How many requests of the longest length fit and run."""
+    d = sized.deployment
+    each = format_bytes(sized.request_bytes())
+    text = f"{sized.sequences:,.2f} of {d.request_tokens:,} tokens at once ({each} each on a GPU)"
+    if sized.sequences >= d.engine.max_num_seqs:
+        text += f"; max_num_seqs lets {d.engine.max_num_seqs:,} run"
+    if sized.pools > 1:
+        text += f"; {sized.running * sized.pools:,} over {sized.pools} pools"
+    return text

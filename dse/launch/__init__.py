@@ -1,0 +1,1 @@
+"""Engine launch commands as a user pastes them: vLLM and SGLang, flags to the words of a deployment."""

@@ -1,0 +1,212 @@
+"""`dse size`: figures of public threads from their commands, text within its width, the JSON shape, mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dse.cli.conftest import Dse
+from tests.dse.test_terminal import check
+
+HALF_PERCENT = 0.005
+U01 = "vllm serve Qwen/Qwen3-1.7B --max-num-seqs 1 --max-model-len 1024"
+
+
+def sized(dse: Dse, *arguments: str) -> dict[str, Any]:
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    return dse("size", *arguments[:split], "--json", *arguments[split:]).data  # type: ignore[no-any-return]
+
+
+def test_one_short_request_takes_the_whole_gpu(dse: Dse) -> None:
+    """vllm-project/vllm#33263 (U01): 18.78 GiB, log 175,856 tokens; one request of 1,024 needs 0.11 GiB."""
+    data = sized(dse, "--gpu", "rtx-4090", "--pool", "18.78GiB", "--", *U01.split())
+    assert data["kv_bytes_per_token"] == 114_688
+    assert data["pool_tokens"] == pytest.approx(175_856, rel=HALF_PERCENT)
+    assert (data["running"], data["limit"][:12]) == (1, "max_num_seqs")
+    assert round(data["request_bytes"] / 2**30, 2) == 0.11
+    text = dse("size", "--gpu", "rtx-4090", "--pool", "18.78GiB", "--", *U01.split()).out
+    assert f"Enough: --kv-cache-memory-bytes {114_688 * 1024}" in " ".join(text.split())
+    enough = sized(dse, "--gpu", "rtx-4090", "--pool", f"{114_688 * 1024} B", "--", *U01.split())
+    assert enough["max_sequences"] == 1 and enough["fits"]
+
+
+def test_concurrency_to_memory(dse: Dse) -> None:
+    """vllm-project/vllm#22291 (U02): 0.164 GiB a request of 3,072 tokens; 10.6 GB in use at 5, 18.1 at 50."""
+    arguments = ("--gpu", "rtx-4090", "--max-model-len", "3072", "--concurrency", "5,20,50")
+    data = sized(dse, *arguments, "--model", "Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8")
+    assert data["kv_bytes_per_token"] == 57_344
+    assert data["request_bytes"] / 2**30 == pytest.approx(0.164, rel=HALF_PERCENT)
+    rows = {row["requests"]: row for row in data["concurrency"]}
+    slope = (rows[50]["pool_bytes"] - rows[5]["pool_bytes"]) / 45
+    assert slope == pytest.approx((18.1 - 10.6) / 45 * 1e9, rel=0.06)  # measured to three digits
+    assert rows[5]["gpu_memory_utilization"] < rows[20]["gpu_memory_utilization"] < rows[50]["gpu_memory_utilization"] < 0.9
+    shares = [str(rows[n]["gpu_memory_utilization"] + 1e-9) for n in (5, 20, 50)]
+    for count, share in zip((5, 20, 50), shares, strict=True):
+        again = sized(dse, *arguments, "--model", "Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8", "--utilization", share)
+        assert int(again["max_sequences"]) == count, "the flag in the table gives that many"
+
+
+@pytest.mark.parametrize(("mode", "gib"), [("unified", 12.0), ("ring", 6.09)])
+def test_sliding_windows(dse: Dse, mode: str, gib: float) -> None:
+    """alvarobartt/hf-mem#70 (U03): gpt-oss-20b, 32 requests of 8,192 tokens, both bounds."""
+    data = sized(dse, "--model", "gpt-oss-20b", "--gpu", "h100-sxm", "--max-model-len", "8192", "--concurrency", "32",
+                 "--set", f"engine.sliding_window_cache={mode}")  # fmt: skip
+    assert data["concurrency"][0]["pool_bytes"] / 2**30 == pytest.approx(gib, rel=HALF_PERCENT)
+
+
+def test_the_log_of_gpt_oss(dse: Dse) -> None:
+    """alvarobartt/hf-mem#60 (U03): 5.38 GiB hold 78,384 tokens."""
+    data = sized(dse, "--pool", "5.38GiB", "--gpu", "h100-sxm", "--", "vllm", "serve", "openai/gpt-oss-120b")
+    assert data["pool_tokens"] == pytest.approx(78_384, rel=HALF_PERCENT)
+
+
+def test_the_log_of_qwen3_14b(dse: Dse) -> None:
+    """LMCache/LMCache#1739 (U04): 6.51 GiB, 42,656 tokens, 1.30x at 32,768; from the flags alone on a 40 GB card too."""
+    command = ("--", "vllm", "serve", "Qwen/Qwen3-14B", "--max-model-len", "32768")
+    data = sized(dse, "--gpu", "a100-40", "--pool", "6.51GiB", *command)
+    assert (data["pool_tokens"], round(data["max_sequences"], 2)) == (42_656, 1.30)
+    data = sized(dse, "--gpu", "a100-40", *command)
+    assert data["pool_tokens"] == pytest.approx(42_656, rel=HALF_PERCENT)
+
+
+NEMOTRON_4B = {
+    "model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": 32, "hidden_size": 3072, "head_dim": 128,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 9216, "vocab_size": 128_256,
+    "max_position_embeddings": 131_072, "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+def test_a_tier_below_does_not_lengthen_a_request(dse: Dse, folder: Path) -> None:
+    """NVIDIA/TensorRT-LLM#7281 (U05): 44K tokens on a card of 16 GB, host offload will not make it 128K."""
+    (folder / "config.json").write_text(json.dumps(NEMOTRON_4B))
+    (folder / "card.yaml").write_text(
+        "name: GeForce RTX 5060 Ti 16 GB\nmemory: 16311 MiB\nbandwidth: 448 GB/s\nflops: 47 TFLOPS\nfp8_speedup: 2\n"
+        "host_link: 32 GB/s\npower: 180 W\n"
+    )
+    base = ("--model", "./config.json", "--gpu", "./card.yaml", "--set", "engine.family=trtllm",
+            "--set", "engine.max_num_seqs=8", "--set", "engine.max_num_batched_tokens=8192")  # fmt: skip
+    alone = sized(dse, *base)
+    assert alone["longest_tokens"] == pytest.approx(44_000, rel=0.1)
+    assert not alone["fits"] and "KV of a running request must be in HBM" in alone["limit"]
+    below = sized(dse, *base, "--tier", "dram=64GiB")
+    assert below["longest_tokens"] == alone["longest_tokens"] and below["tiers"][0]["tokens"] > 500_000
+    assert dse("size", *base, "--tier", "dram=64GiB").status == 3
+    levers = {lever["change"]: lever for lever in alone["levers"]}
+    assert levers["kv_format fp8_e4m3"]["longest_tokens"] > 1.9 * alone["longest_tokens"]
+    assert f"max_model_len {alone['longest_tokens']}" in levers
+    assert [v["max_sequences"] for v in levers.values()] == sorted((v["max_sequences"] for v in levers.values()), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gib"),
+    [
+        (("--model", "qwen-72b", "--max-model-len", "8192"), 20.0),
+        (("--model", "llama-2-70b", "--max-model-len", "4096"), 1.25),
+        (("--model", "llama-3.1-8b", "--max-model-len", "32768"), 4.0),
+        (("--model", "llama-3.1-8b", "--max-model-len", "32768", "--kv-format", "q8_0"), 2.125),
+        (("--model", "llama-3.1-8b", "--max-model-len", "32768", "--kv-format", "q4_0"), 1.125),
+    ],
+)
+def test_heads_and_formats(dse: Dse, arguments: tuple[str, ...], gib: float) -> None:
+    """ggml-org/llama.cpp#6032, ollama/ollama#6276 (U07)."""
+    assert sized(dse, *arguments, "--gpu", "b200")["request_bytes"] / 2**30 == pytest.approx(gib, rel=HALF_PERCENT)
+
+
+@pytest.mark.parametrize(("name", "logged", "length"), [("Qwen3-30B-A3B-FP8", 87_584, "32000")])
+def test_pools_of_two_cards(dse: Dse, name: str, logged: int, length: str) -> None:
+    """LMCache/LMCache#1241 (U17): two RTX 4090, from the flags alone within 4 % (the driver keeps some)."""
+    data = sized(dse, "--gpu", "rtx-4090", "--", "vllm", "serve", f"Qwen/{name}", "-tp", "2", "--max-model-len", length)
+    assert data["pool_tokens"] == pytest.approx(logged, rel=0.04)
+    assert data["kv_bytes_per_token"] == 98_304
+
+
+def test_sglang_as_logged(dse: Dse) -> None:
+    """vllm-project/vllm#21348: Qwen3-235B-A22B-FP8 on four H100, static share 0.93: 367,404 tokens; here within 7 %."""
+    data = sized(dse, "--gpu", "h100-sxm", "--", "python3", "-m", "sglang.launch_server", "--model", "Qwen/Qwen3-235B-A22B-FP8",
+                 "--tp", "4", "--mem-fraction-static", "0.93")  # fmt: skip
+    assert data["pool_tokens"] == pytest.approx(367_404, rel=0.07)
+
+
+def test_the_text(dse: Dse) -> None:
+    command = f"{U01} --gpu-memory-utilization 0.9 --port 8000".split()
+    done = dse("size", "--gpu", "rtx-4090", "--tier", "dram=64GiB", "--", *command)
+    assert done.status == 0 and done.out.isascii()
+    assert all(len(line) <= 80 or "://" in line for line in done.out.splitlines())
+    check("size", done.out)
+
+
+def test_the_text_of_a_pipeline_that_is_too_small(dse: Dse) -> None:
+    done = dse("size", "--model", "deepseek-v3", "--gpu", "h200", "--tp", "4", "--pp", "2", "--concurrency", "2,64",
+               "--max-model-len", "65536")  # fmt: skip
+    assert done.status == 3
+    assert all(len(line) <= 80 or "://" in line for line in done.out.splitlines())
+    assert "binds" in done.out and "What would make it fit" in done.out
+    check("size_pipeline", done.out)
+
+
+def test_without_a_gpu_every_card_is_tried(dse: Dse) -> None:
+    done = dse("size", "--", *U01.split())
+    assert done.status == 0 and "rtx-4090" in done.out and "h100-sxm" in done.out
+    data = dse("size", "--json", "--", *U01.split()).data
+    assert data["gpus"]["h100-sxm"]["pool_tokens"] > data["gpus"]["t4"]["pool_tokens"] > 0
+
+
+SCENARIO = """family: kv
+model: llama-3.1-8b
+gpu: {preset: h100-sxm, count: 2}
+replicas: 2
+engine: {max_num_seqs: 64}
+tiers: {hbm: {capacity: 16 GiB}, dram: {preset: ddr5-host, capacity: 128 GiB},
+        pooled: {preset: cxl2-x8, capacity: 256 GiB, shared: true}}
+workload: chat-multi-tenant
+"""
+
+
+def test_a_scenario(dse: Dse, folder: Path) -> None:
+    (folder / "s.yaml").write_text(SCENARIO)
+    data = sized(dse, "s.yaml", "--max-model-len", "8192")
+    assert data["pool_tokens"] == 2 * 131_072 and data["pools"] == 2
+    assert [(t["name"], t["copies"], t["tokens"]) for t in data["tiers"]] == [("dram", 2, 2**21), ("pooled", 1, 2**21)]
+    halved = sized(dse, "s.yaml", "--max-model-len", "8192", "--set", "kv_format=fp8_e4m3")
+    assert halved["pool_tokens"] == 4 * 131_072
+
+
+def test_data_parallel_ranks_have_a_pool_each(dse: Dse) -> None:
+    data = sized(dse, "--model", "deepseek-v3", "--gpu", "h200", "--dp", "8", "--ep", "--max-model-len", "32768")
+    assert data["pools"] == 8 and len(data["stages"]) == 1
+    assert data["kv_bytes_per_token"] == 70_272
+
+
+def test_a_host_cache_in_proportion(dse: Dse) -> None:
+    command = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --enable-hierarchical-cache --hicache-ratio 2"
+    data = sized(dse, "--gpu", "h100-sxm", "--", *command.split())
+    assert data["tiers"][0]["tokens"] == pytest.approx(2 * data["pool_tokens"], abs=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("size",), "--model: is required"),
+        (("size", "--model", "qwen3-9b"), "--model: is no model preset and no config.json; got qwen3-9b"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h101"), "--gpu: unknown GPU preset; got h101"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--tp", "3"), "--tp: must divide the 32 query heads"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--kv-format", "fp9"), "--kv-format: unknown KV format; got fp9"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--concurrency", "5,x"), "--concurrency: must be whole numbers"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--max-model-len", "1M"), "--max-model-len: must not exceed"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--tier", "ram=4GiB"), "--tier: must be NAME=CAPACITY"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--pool", "12"), "--pool: needs a unit"),
+        (("size", "s.yaml", "--gpu", "h100-sxm"), "--gpu: is in the scenario already"),
+        (("size", "--gpu", "t4", "--", "vllm", "serve", "Qwen/Qwen3-8B", "-tp", "7"), "--tensor-parallel-size: must divide"),
+    ],
+)
+def test_mistakes(dse: Dse, arguments: tuple[str, ...], message: str) -> None:
+    done = dse(*arguments)
+    assert done.status == 2 and message in done.err and done.err.count("\n") == 1
+
+
+def test_unknown_flags_are_warned_of(dse: Dse) -> None:
+    done = dse("size", "--gpu", "rtx-4090", "--", *U01.split(), "--max-modl-len", "5")
+    assert "vllm is not known to have --max-modl-len (did you mean --max-model-len?); it is left out" in done.err
