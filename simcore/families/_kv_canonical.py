@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from simcore.families._kv_scenario import Scenario
+from simcore.families._kv_static import held as held_pool
 from simcore.plugins import find
-from simcore.roofline.memory import pool
 from simcore.roofline.paging import tier_block_bytes
 from simcore.serving.engine import FAMILY
 from simcore.serving.setup import default_write_policy
@@ -26,6 +26,7 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
         "family": scenario.family,
         "model": _plain(scenario.model, drop={"preset"}),
         "gpu": _plain(scenario.gpu),
+        "parallel": {**_plain(scenario.on), "stage_layers": scenario.on.layers_by_stage(scenario.model.layers)},
         "replicas": scenario.replicas,
         "router": scenario.router if scenario.replicas > 1 else None,
         "engine": _plain(scenario.engine, drop=_inactive_knobs(scenario)),
@@ -68,8 +69,8 @@ def _formats(scenario: Scenario) -> list[list[str]]:
 
 
 def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
-    held = pool(scenario.model, scenario.kv_format, scenario.engine, scenario.hbm.capacity_bytes, scenario.gpu.count)
-    block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.gpu.count)
+    held = held_pool(scenario)
+    block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.on.tp)
     tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": scenario.hbm.policy}]
     for name, tier in scenario.lower_tiers.items():
         fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})

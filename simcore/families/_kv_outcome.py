@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simcore.families._kv_scenario import Scenario
-from simcore.families._kv_static import static_metrics
+from simcore.families._kv_static import block_bytes_of_replica, static_metrics
 from simcore.outcome import LinkOutcome, Outcome, TierOutcome
-from simcore.roofline.memory import pool
 from simcore.roofline.paging import tier_block_bytes
 from simcore.serving.result import LinkFlow, ServingResult, StoreFlow
 from simcore.serving.setup import ServingSetup
@@ -106,9 +105,8 @@ def _block_bytes(scenario: Scenario, setup: ServingSetup, store: str) -> float:
     """Bytes of a reuse block: in HBM on all GPUs of a replica, below as stored once."""
     pages = setup.unit_tokens // setup.page_tokens
     if store != "hbm":
-        return pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.gpu.count)
-    held = pool(scenario.model, scenario.kv_format, scenario.engine, scenario.hbm.capacity_bytes, scenario.gpu.count)
-    return pages * held.block_bytes * scenario.gpu.count
+        return pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.on.tp)
+    return pages * block_bytes_of_replica(scenario)
 
 
 def _tier(scenario: Scenario, setup: ServingSetup, flow: StoreFlow) -> TierOutcome:

@@ -10,11 +10,11 @@ import numpy as np
 from simcore.errors import InputError
 from simcore.families._kv_outcome import outcome_of, sustainable_rps
 from simcore.families._kv_scenario import Scenario
+from simcore.families._kv_static import costs_of
+from simcore.families._kv_static import held as held_pool
 from simcore.outcome import Outcome
 from simcore.roofline.constants import find_constants
-from simcore.roofline.memory import pool
 from simcore.roofline.paging import tier_block_bytes
-from simcore.roofline.step_time import step_costs
 from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_latencies, tier_seconds_per_block
 from simcore.serving.serve import prepare as prepare_engine
 from simcore.serving.serve import serve
@@ -116,7 +116,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
     check_context(scenario, trace)
     engine, gpu = scenario.engine, scenario.gpu
     constants = find_constants(gpu, engine.family)
-    held = pool(scenario.model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)
+    held = held_pool(scenario)
     unit = reuse_unit(held.block_tokens, trace.granule_tokens)
     pages = unit // held.block_tokens
     if held.blocks < pages:
@@ -137,7 +137,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         host_link_read_s_per_block=host_s,
         host_link_write_s_per_block=host_s,
         host_link_latency_s=0.0,
-        costs=step_costs(scenario.model, gpu, scenario.kv_format, scenario.weights, engine.max_num_batched_tokens, constants),
+        costs=costs_of(scenario),
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         chunked_prefill=engine.chunked_prefill,
@@ -160,7 +160,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
 
 def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup:
     tier = scenario.tiers[name]
-    block_bytes = pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.gpu.count)
+    block_bytes = pages * tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.on.tp)
     blocks = int(tier.capacity_bytes // block_bytes)
     if blocks < 1:
         rule = f"must be 0 or hold at least one reuse block of {exact_bytes(round(block_bytes))}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -18,6 +19,8 @@ from simcore.serving.setup import check_write_policy, default_write_policy
 from simcore.specs.base import Seconds, Spec, yaml_name
 from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
+from simcore.specs.model import ModelSpec
+from simcore.specs.parallel import ParallelSpec
 from simcore.specs.tier import TierSpec
 from simcore.workloads.spec import WorkloadSpec
 
@@ -47,12 +50,14 @@ class SloSpec(Spec):
 
 
 class Scenario(Spec):
-    """LLM serving: R identical replicas, each `gpu.count` GPUs in tensor parallel, over ordered tiers of KV blocks.
+    """LLM serving: R identical replicas, each on `gpu.count` GPUs, over ordered tiers of KV blocks.
 
     Args:
         tiers: top to bottom; the first is `hbm`. HBM's capacity is the KV pool per GPU; a lower tier's is per replica,
             or in all when `shared`. A capacity of 0 means that there is no such tier.
         weight_format: format of the weights in HBM; absent: that of the published checkpoint.
+        parallel: how the GPUs of a replica divide the model; absent: all in tensor parallel. It says `gpu.count` where that is
+            absent.
         router: how requests are spread over replicas.
     """
 
@@ -60,6 +65,7 @@ class Scenario(Spec):
     family: Literal["kv"] = "kv"
     model: Model
     gpu: Gpu
+    parallel: ParallelSpec | None = None
     replicas: Annotated[int, Field(ge=1, le=1024)] = 1
     router: Literal["round_robin", "least_loaded"] = "round_robin"
     engine: EngineSpec = EngineSpec()
@@ -81,10 +87,23 @@ class Scenario(Spec):
         path = (Path(base_dir) / Path(workload["trace"]).expanduser()).resolve()
         return {**data, "workload": {**workload, "trace": str(path)}}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _counted_gpus(cls, data: Any, info: ValidationInfo) -> Any:
+        """`gpu.count` of a scenario that says only `parallel`."""
+        parallel, gpu = (data.get(key) if isinstance(data, Mapping) else None for key in ("parallel", "gpu"))
+        if not isinstance(parallel, Mapping) or not isinstance(gpu, Mapping) or "count" in gpu:
+            return data
+        degrees = [parallel.get(name, 1) for name in ("tp", "pp", "dp")]
+        if not all(isinstance(degree, int) and degree > 0 for degree in degrees):
+            return data
+        return {**data, "gpu": {**gpu, "count": math.prod(degrees)}}
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         _check_tiers(self.tiers)
-        kv_footprint_per_gpu(self.model, self.kv_format, self.gpu.count, self.engine.sliding_window_cache)
+        _check_parallel(self.on, self.gpu.count, self.model)
+        kv_footprint_per_gpu(self.model, self.kv_format, self.on.tp, self.engine.sliding_window_cache)
         engine = self.engine
         if engine.max_num_seqs > engine.max_num_batched_tokens:
             rule = f"must not exceed max_num_batched_tokens ({engine.max_num_batched_tokens}): each sequence takes a token"
@@ -95,6 +114,11 @@ class Scenario(Spec):
             raise error.within(prefix="weight_format") from None
         find_constants(self.gpu, self.engine.family)
         return self
+
+    @property
+    def on(self) -> ParallelSpec:
+        """How the GPUs of a replica divide the model."""
+        return self.parallel or ParallelSpec(tp=self.gpu.count)
 
     @property
     def weights(self) -> str:
@@ -113,6 +137,22 @@ class Scenario(Spec):
     def copies(self, tier: TierSpec) -> int:
         """How many of a lower tier the whole system has."""
         return 1 if tier.shared else self.replicas
+
+
+def _check_parallel(on: ParallelSpec, gpus: int, model: ModelSpec) -> None:
+    if on.gpus != gpus:
+        rule = f"must be parallel's tp x pp x dp, {on.tp} x {on.pp} x {on.dp} = {on.gpus}"
+        raise InputError(rule, path="gpu.count", value=gpus, hint="leave gpu.count out, or parallel")
+    if not model.experts and (on.dp > 1 or on.ep):
+        rule = f"is for mixtures: {model.name} has no experts to share"
+        hint = "data-parallel copies of a dense model are replicas" if on.dp > 1 else None
+        raise InputError(
+            rule, path="parallel.dp" if on.dp > 1 else "parallel.ep", value=on.dp if on.dp > 1 else True, hint=hint
+        )
+    try:
+        on.layers_by_stage(model.layers)
+    except InputError as error:
+        raise error.within(prefix="parallel") from None
 
 
 def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:

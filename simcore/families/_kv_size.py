@@ -6,7 +6,6 @@ from simcore.errors import InputError
 from simcore.families._kv_scenario import Scenario
 from simcore.roofline.sizing import Deployment
 from simcore.specs.base import Spec
-from simcore.specs.parallel import ParallelSpec
 
 
 def deployment_of(scenario: Spec) -> Deployment:
@@ -23,7 +22,7 @@ def deployment_of(scenario: Spec) -> Deployment:
         engine=scenario.engine,
         kv_format=scenario.kv_format,
         weight_format=scenario.weight_format,
-        parallel=ParallelSpec(tp=scenario.gpu.count),
+        parallel=scenario.on,
         replicas=scenario.replicas,
         pool_bytes=scenario.hbm.capacity_bytes,
         tiers=scenario.lower_tiers,

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from simcore.families._kv_scenario import Scenario
 from simcore.quantization.quality import quality_loss
-from simcore.roofline.memory import HbmUse, hbm_use, usable_bytes
+from simcore.roofline.constants import find_constants
+from simcore.roofline.memory import HbmUse, Pool, hbm_use, pool_of, stages, usable_bytes
+from simcore.roofline.step_time import StepCosts, step_costs
 from simcore.units import GIB
 
 
 def hbm(scenario: Scenario) -> HbmUse:
-    """What one GPU holds: weights, activations, runtime reserve and the KV pool."""
-    return hbm_use(scenario.model, scenario.gpu, scenario.engine, scenario.hbm.capacity_bytes, scenario.weights)
+    """What the fullest GPU holds: weights, activations, runtime reserve and the KV pool."""
+    return hbm_use(scenario.model, scenario.gpu, scenario.engine, scenario.hbm.capacity_bytes, scenario.weights, scenario.on)
+
+
+def held(scenario: Scenario) -> Pool:
+    """The KV pool of a replica: that of the pipeline stage which fills first, in all data-parallel copies together."""
+    parts = stages(scenario.model, scenario.kv_format, scenario.engine, scenario.on, scenario.weights)
+    pools = [pool_of(stage.paging, scenario.engine, scenario.hbm.capacity_bytes) for stage in parts]
+    least, copies = min(pools, key=lambda pool: pool.blocks), scenario.on.dp
+    return least._replace(blocks=least.blocks * copies, tokens=least.tokens * copies)
+
+
+def costs_of(scenario: Scenario) -> StepCosts:
+    """Step times of a replica."""
+    budget, constants = scenario.engine.max_num_batched_tokens, find_constants(scenario.gpu, scenario.engine.family)
+    return step_costs(scenario.model, scenario.gpu, scenario.kv_format, scenario.weights, budget, constants, scenario.on)
+
+
+def block_bytes_of_replica(scenario: Scenario) -> float:
+    """Bytes of a block on all the GPUs that hold a part of it."""
+    parts = stages(scenario.model, scenario.kv_format, scenario.engine, scenario.on, scenario.weights)
+    return sum(stage.paging.block_bytes for stage in parts) * scenario.on.tp
 
 
 def lower_tiers_usd(scenario: Scenario) -> float | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from simcore.families._kv_scenario import Scenario
-from simcore.families._kv_static import hbm
+from simcore.families._kv_static import costs_of, hbm
+from simcore.families._kv_static import held as held_pool
 from simcore.quantization.kv_bytes import kv_bytes_per_token
 from simcore.quantization.quality import LOSSLESS, quality_loss
 from simcore.roofline.constants import find_constants
-from simcore.roofline.memory import pool, usable_bytes
+from simcore.roofline.memory import usable_bytes
 from simcore.roofline.paging import block_tokens
-from simcore.roofline.step_time import step_costs
+from simcore.roofline.step_time import binding_stage
+from simcore.specs.parallel import ParallelSpec
 from simcore.specs.tier import TierSpec
 from simcore.units import format_bandwidth, format_bytes, format_seconds
 from simcore.workloads.client_pattern import ClientPattern
@@ -26,10 +28,11 @@ def describe(scenario: Scenario) -> list[str]:
     formats = pair.k if pair.k == pair.v else f"{pair.k} keys and {pair.v} values"
     if scenario.kv_format.groups:
         formats += f" ({len(scenario.kv_format.groups)} groups of layers differ)"
-    block = block_tokens(scenario.model, scenario.kv_format, engine, gpu.count)
+    block = block_tokens(scenario.model, scenario.kv_format, engine, scenario.on.tp)
     replicas = "1 replica" if scenario.replicas == 1 else f"{scenario.replicas} replicas"
     return [
-        f"{scenario.model.name}, weights in {scenario.weights}, KV in {formats}, on {replicas} of {gpu.count} x {gpu.name}.",
+        f"{scenario.model.name}, weights in {scenario.weights}, KV in {formats}, on {replicas} of {gpu.count} x {gpu.name}"
+        f"{_parallel_words(scenario.on)}.",
         f"HBM {format_bytes(scenario.hbm.capacity_bytes)}/GPU of KV pool, {scenario.hbm.policy}"
         + "".join(_tier_words(scenario, n, t) for n, t in scenario.lower_tiers.items())
         + ".",
@@ -37,6 +40,30 @@ def describe(scenario: Scenario) -> list[str]:
         f"Scheduler: up to {engine.max_num_seqs} sequences and {engine.max_num_batched_tokens} tokens a step, "
         f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {block} tokens; "
         f"a prefix below HBM is loaded: {engine.load}.",
+    ]
+
+
+def _parallel_words(on: ParallelSpec) -> str:
+    """The degrees of a replica that is not all in tensor parallel."""
+    if on.pp == on.dp == 1 and not on.ep:
+        return ""
+    degrees = [f"{name.upper()} {degree}" for name, degree in (("tp", on.tp), ("pp", on.pp), ("dp", on.dp)) if degree > 1]
+    return f" ({' x '.join([*degrees, *(['whole experts'] if on.ep else [])])})"
+
+
+def _pipeline_words(scenario: Scenario) -> list[str]:
+    """The stages of a pipeline and the one that paces it."""
+    on, engine = scenario.on, scenario.engine
+    if on.pp == 1:
+        return []
+    constants, layers = find_constants(scenario.gpu, engine.family), on.layers_by_stage(scenario.model.layers)
+    tokens = max(1, engine.max_num_batched_tokens // on.pp)
+    slowest = binding_stage(scenario.model, scenario.gpu, scenario.weights, tokens, constants, on)
+    first = sum(layers[: slowest.number])
+    head = " and the output head" if slowest.number == on.pp - 1 else ""
+    return [
+        f"Pipeline of {', '.join(map(str, layers))} layers: stage {slowest.number} (layers {first}-{first + slowest.layers - 1}"
+        f"{head}) is the slowest, {format_seconds(slowest.step_s)} for {tokens} tokens, and paces the others"
     ]
 
 
@@ -84,10 +111,8 @@ def _process_words(workload: WorkloadSpec) -> str:
 def explain(scenario: Scenario) -> list[str]:
     """The arithmetic behind bytes per token, pool, HBM and step time."""
     model, gpu, engine = scenario.model, scenario.gpu, scenario.engine
-    use, held = hbm(scenario), pool(model, scenario.kv_format, engine, scenario.hbm.capacity_bytes, gpu.count)
-    costs = step_costs(
-        model, gpu, scenario.kv_format, scenario.weights, engine.max_num_batched_tokens, find_constants(gpu, engine.family)
-    )
+    use, held = hbm(scenario), held_pool(scenario)
+    costs = costs_of(scenario)
     pair = scenario.kv_format.default
     if model.mla is not None:
         width = f"{model.layers} layers x ({model.mla.kv_lora_rank} + {model.mla.qk_rope_head_dim}) latent values in {pair.k}"
@@ -106,6 +131,7 @@ def explain(scenario: Scenario) -> list[str]:
         f"plus {format_seconds(1000 * costs.kv_s_per_token)} per 1,000 tokens of context read and "
         f"{format_seconds(costs.seq_s)} per decoding sequence",
         f"Prefill rate without attention {budget / float(costs.lin_s[budget]):,.0f} tokens/s per replica",
+        *_pipeline_words(scenario),
     ]
 
 

@@ -23,6 +23,7 @@ class KvFormat(Spec):
             one scale per tensor or layer, which costs nothing per token.
         scale_bits: bits of one set of scales (scale and zero point together).
         rope_bits: bits of the positional part of a latent where that part is kept apart; such a format is for MLA only.
+        read_cost: time an attention kernel takes to read it over the time its bytes take; above 1 where unpacking costs.
         source, date: where the layout is from.
     """
 
@@ -31,6 +32,7 @@ class KvFormat(Spec):
     group: Annotated[int, Field(gt=0)] | Literal["vector"] | None = None
     scale_bits: Bits = 0
     rope_bits: Bits | None = None
+    read_cost: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
     source: str
     date: str
 

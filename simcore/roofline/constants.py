@@ -31,12 +31,14 @@ class Constants(Spec):
         weight_bandwidth_share: share of memory bandwidth reached when reading weights.
         kv_bandwidth_share: share of memory bandwidth reached when reading the KV cache.
         mfu: share of the dense rate reached by matrix products in 16-bit arithmetic.
-        mfu_low_precision: the same in fp8 or fp4; `mfu` when absent.
-        step_s: fixed time of a step (scheduling, launches, sampling).
+        mfu_fp8: the same in fp8; `mfu` when absent.
+        mfu_fp4: the same in fp4; `mfu_fp8` when absent.
+        converted_rate_share: share of the 16-bit rate reached where weights are converted to 16 bits on their way in.
+        step_s: fixed time of a step (scheduling, sampling).
+        layer_s: time of a layer's launches and small kernels.
         allreduce_s: latency of one all-reduce over 8 GPUs; grows with log2 of the GPUs.
         gpu_link_share: share of the GPU-to-GPU bandwidth (both ways) reached by an all-reduce.
         sequence_s: time a decoding sequence adds to a step.
-        prefill_s: time a step with prefill takes longer; charged once per request, on its response.
         request_s: time between arrival and first token that is no step (tokenising, network).
         host_link_share: share of the host link's bandwidth reached by one large copy.
         host_copy_s: time each separate copy over the host link costs beyond its bytes.
@@ -52,12 +54,14 @@ class Constants(Spec):
     weight_bandwidth_share: Share
     kv_bandwidth_share: Share
     mfu: Share
-    mfu_low_precision: Share | None = None
+    mfu_fp8: Share | None = None
+    mfu_fp4: Share | None = None
+    converted_rate_share: Share
     step_s: Seconds
+    layer_s: Seconds
     allreduce_s: Seconds
     gpu_link_share: Share
     sequence_s: Seconds
-    prefill_s: Seconds
     request_s: Seconds
     host_link_share: Share
     host_copy_s: Seconds
@@ -80,7 +84,7 @@ def load_constants(name: str) -> Constants:
     fitted = own.get("mfu") is not None
     typical = {} if name == DEFAULT else load_preset("constants", DEFAULT)
     if fitted:
-        typical.pop("mfu_low_precision", None)
+        typical = {key: value for key, value in typical.items() if key not in ("mfu_fp8", "mfu_fp4")}
     return validate(Constants, {**typical, **own, "preset": name})
 
 

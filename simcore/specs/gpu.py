@@ -22,6 +22,8 @@ class GpuSpec(Spec):
         bandwidth_bytes_per_s: memory bandwidth of the data sheet.
         flops: dense 16-bit tensor rate of the data sheet, 32-bit accumulation.
         fp8_speedup, fp4_speedup: rate of matrix products in that format over `flops`; 1 where the hardware lacks it.
+        converts_weights: kernels that turn low-precision weights into 16-bit operands on their way in (Marlin) run on it;
+            without them, weights in a format the hardware lacks are written out at 16 bits before each product.
         host_link_bytes_per_s: link to the host, one way, as specified (before protocol overhead).
         nvlink_bytes_per_s: GPU-to-GPU link, both ways together as vendors quote it; absent: traffic goes over the
             host link.
@@ -40,6 +42,7 @@ class GpuSpec(Spec):
     flops: Flops
     fp8_speedup: Speedup = 1.0
     fp4_speedup: Speedup = 1.0
+    converts_weights: bool = True
     host_link_bytes_per_s: BytesPerSecond
     nvlink_bytes_per_s: BytesPerSecond | None = None
     power_w: Watts

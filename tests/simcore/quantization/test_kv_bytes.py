@@ -21,6 +21,7 @@ from simcore.specs.kv_format import KvFormatSpec
 
 # 2 * layers * kv_heads * head_dim * 2 bytes, MLA layers * (512 + 64) * 2; each from the config.json named in the preset
 BF16_BYTES = {
+    "minimax-m2.5": 253_952, "kimi-k2.5": 70_272, "glm-5": 89_856, "qwen3.5-397b-a17b": 30_720,
     "opt-6.7b": 524_288, "opt-13b": 819_200, "opt-30b": 1_376_256, "opt-66b": 2_359_296, "opt-175b": 4_718_592,
     "llama-65b": 2_621_440, "llama-2-7b": 524_288, "llama-2-13b": 819_200, "llama-2-70b": 327_680,
     "llama-3-8b": 131_072, "llama-3-70b": 327_680, "llama-3.1-8b": 131_072, "llama-3.1-70b": 327_680,
