@@ -181,11 +181,19 @@ _row("fairness_jain", "ratio", "max",
      fairness)  # fmt: skip
 _row("fairness_jain_hits", "ratio", "max", "Jain's index over tenants of their hit ratio; none for one tenant",
      hit_fairness)  # fmt: skip
-_row("rejected_requests", "count", "min", "requests longer than the HBM pool can ever hold", lambda o: float(o.rejected))
+_row(
+    "rejected_requests",
+    "count",
+    "min",
+    "requests longer than engine.max_model_len or than the HBM pool can ever hold",
+    lambda o: float(o.rejected),
+)
 _row("cost_usd_per_million_tokens", "USD", "min",
      "system_cost_usd spread over 4 years of this throughput, per million output tokens", _cost_per_million)  # fmt: skip
 _row("energy_j_per_token", "J/token", "min", "GPU board power while busy per output token; tiers and hosts are not counted",
      _energy)  # fmt: skip
+_row("max_concurrency", "requests", "max", "requests of max_model_len tokens that the pool of a replica holds at once",
+     lambda o: o.static.get("max_concurrency"), static=True)  # fmt: skip
 _static("hbm_bytes", "bytes", "weights, activation and runtime reserve and KV pool, of all GPUs")
 _static("hbm_cost_usd", "USD", "hbm_bytes at the GPU's price per GiB of its memory")
 _static("memory_cost_usd", "USD", "hbm_cost_usd and every lower tier")

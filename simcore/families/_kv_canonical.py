@@ -50,6 +50,8 @@ def _inactive_knobs(scenario: Scenario) -> frozenset[str]:
         frozenset() if scenario.lower_tiers else _ONLY_BELOW_HBM,
         frozenset() if scenario.lower_tiers and engine.load == "threshold" else _ONLY_THRESHOLD,
         frozenset() if engine.load != "never" else {"overlap"},
+        frozenset() if engine.scheduling == "priority" else {"tenant_priority"},
+        frozenset() if engine.reserve == "none" else {"preemption_victim"},
         frozenset() if prefetches else {"prefetch"},
         frozenset() if prefetches and engine.prefetch == "timeout" else {"prefetch_timeout_s"},
     )

@@ -94,16 +94,20 @@ def partial_block(scenario: Scenario, trace: Trace) -> bool:
 
 
 def check_context(scenario: Scenario, trace: Trace) -> None:
-    """Refuse a workload that the model cannot hold; an engine would turn such requests away.
+    """Refuse a workload that the model cannot hold, unless the engine is told to turn such requests away.
 
     Raises:
         InputError: a request is longer than the model's context.
     """
+    if scenario.engine.max_model_len is not None:
+        return  # the engine rejects what is longer
     longest = int((trace.input_tokens.astype(np.int64) + trace.output_tokens).max())
     limit = scenario.model.max_model_len
     if longest > limit:
         rule = f"must be at least the workload's longest request of {longest} tokens"
-        hint = "take a model with a longer context, or a shorter workload"
+        hint = (
+            "take a model with a longer context, a shorter workload, or set engine.max_model_len to have such requests rejected"
+        )
         raise InputError(rule, path="model.max_model_len", value=limit, hint=hint)
 
 
@@ -141,6 +145,12 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         chunked_prefill=engine.chunked_prefill,
+        max_model_len=engine.max_model_len,
+        stream_interval=engine.stream_interval,
+        scheduling=engine.scheduling,
+        tenant_priority=engine.tenant_priority,
+        preemption_victim=engine.preemption_victim,
+        reserve=engine.reserve,
         load_rule=engine.load,
         min_load_tokens=engine.min_load_tokens,
         max_waiting=engine.max_waiting,

@@ -108,6 +108,10 @@ class Scenario(Spec):
         if engine.max_num_seqs > engine.max_num_batched_tokens:
             rule = f"must not exceed max_num_batched_tokens ({engine.max_num_batched_tokens}): each sequence takes a token"
             raise InputError(rule, path="engine.max_num_seqs", value=engine.max_num_seqs)
+        limit = self.model.max_model_len
+        if engine.max_model_len is not None and engine.max_model_len > limit:
+            rule = f"must not exceed the model's context of {limit} tokens"
+            raise InputError(rule, path="engine.max_model_len", value=engine.max_model_len)
         try:
             find_weight_format(self.weights)
         except InputError as error:

@@ -60,6 +60,7 @@ def static_metrics(scenario: Scenario) -> dict[str, float | None]:
         "memory_cost_usd": None if hbm_cost is None or below is None else hbm_cost + below,
         "system_cost_usd": None if gpu.price_usd is None or below is None else gpu.price_usd * gpus + below,
         "hbm_excess_bytes": float(per_gpu - usable_bytes(gpu, scenario.engine, use)),
+        "max_concurrency": held(scenario).tokens / (scenario.engine.max_model_len or scenario.model.max_model_len),
         "quality_loss": None if loss is None else loss.value,
         "gpu_power_w": gpu.power_w * gpu.count,
     }

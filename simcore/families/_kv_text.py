@@ -11,6 +11,7 @@ from simcore.roofline.constants import find_constants
 from simcore.roofline.memory import usable_bytes
 from simcore.roofline.paging import block_tokens
 from simcore.roofline.step_time import binding_stage
+from simcore.specs.engine import EngineSpec
 from simcore.specs.parallel import ParallelSpec
 from simcore.specs.tier import TierSpec
 from simcore.units import format_bandwidth, format_bytes, format_seconds
@@ -39,7 +40,7 @@ def describe(scenario: Scenario) -> list[str]:
         f"Workload: {_workload_words(scenario.workload)}.",
         f"Scheduler: up to {engine.max_num_seqs} sequences and {engine.max_num_batched_tokens} tokens a step, "
         f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {block} tokens; "
-        f"a prefix below HBM is loaded: {engine.load}.",
+        f"a prefix below HBM is loaded: {engine.load}{_scheduling_words(engine)}.",
     ]
 
 
@@ -65,6 +66,22 @@ def _pipeline_words(scenario: Scenario) -> list[str]:
         f"Pipeline of {', '.join(map(str, layers))} layers: stage {slowest.number} (layers {first}-{first + slowest.layers - 1}"
         f"{head}) is the slowest, {format_seconds(slowest.step_s)} for {tokens} tokens, and paces the others"
     ]
+
+
+def _scheduling_words(engine: EngineSpec) -> str:
+    """What departs from first come, first served with preemption of the last admitted."""
+    words = ""
+    if engine.max_model_len is not None:
+        words += f"; requests beyond {engine.max_model_len:,} tokens are rejected"
+    if engine.stream_interval > 1:
+        words += f"; clients get {engine.stream_interval} tokens a packet"
+    if engine.scheduling == "priority":
+        words += f"; tenants by priority {', '.join(map(str, engine.tenant_priority)) or 'alike'}"
+    if engine.reserve == "output":
+        words += "; admitted requests have all their pages reserved"
+    elif engine.preemption_victim != "last_admitted":
+        words += f"; preempted first: {engine.preemption_victim.replace('_', ' ')}"
+    return words
 
 
 def _tier_words(scenario: Scenario, name: str, tier: TierSpec) -> str:

@@ -29,6 +29,8 @@ def check(st: State) -> None:
         ("no new block waits to be copied", replica["completed_n"] == 0),
         ("no context is left", (replica["context"] == 0) & (replica["decoding"] == 0)),
         ("no request stays in a queue", (replica["queue_n"] == 0) & (replica["run_n"] == 0) & (replica["load_n"] == 0)),
+        ("no first packet is left to send", replica["packet_n"] == 0),
+        ("nothing is preempted where all tokens were reserved", st.par.reserve == 0 or st.stat.preemptions == 0),
         ("no page phase is occupied", st.phase == 0),
         ("every request is over", over),
         ("hits + misses = lookups", _lookups_pass_down(st)),

@@ -16,8 +16,18 @@ from simcore.declared import asked, object_fields, put_params
 from simcore.errors import InputError
 from simcore.kernel import LIST_HEADS
 from simcore.serving import state
-from simcore.serving.setup import ARRIVALS, LOAD_RULES, PREFETCHES, ROUTERS, ServingSetup, StoreSetup
-from simcore.serving.state import LATEST, NONE, ON_EVICTION, PICOSECONDS, State
+from simcore.serving.setup import (
+    ARRIVALS,
+    LOAD_RULES,
+    PREFETCHES,
+    RESERVES,
+    ROUTERS,
+    SCHEDULING,
+    VICTIMS,
+    ServingSetup,
+    StoreSetup,
+)
+from simcore.serving.state import LATEST, NEVER, NONE, ON_EVICTION, PICOSECONDS, State
 from simcore.traces.reuse import units
 from simcore.traces.trace import Trace
 
@@ -115,8 +125,9 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
 
     request = _records(n, state.REQUEST)
     request["arrival"] = request["load_start"] = NONE
+    request["class_"], classes = _classes(trace, setup)
     replica = _records(replicas, state.REPLICA)
-    for field in ("blocked", "current", "queue_head", "queue_tail", "run_tail", "ended_head", "ended_tail"):
+    for field in ("blocked", "current", "queue_head", "run_tail", "ended_head", "ended_tail"):
         replica[field] = NONE
     stat = _records(1, state.STAT)[0]
     stat.turn = stat.leaving_head = stat.leaving_tail = NONE
@@ -125,7 +136,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     store, view, room = _stores(setup, names, modules, arrays.n_ids)
     tier, link = _links(setup, view)
     return State(
-        par=_knobs(trace, setup, arrays, leap),
+        par=_knobs(trace, setup, arrays, classes, leap),
         stat=stat,
         found=_records(1, state.FOUND)[0],
         job=arrays.job,
@@ -134,6 +145,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         missed=np.zeros(n * len(state.REASONS) if setup.note_misses else 0, np.int64),
         mark=np.zeros(arrays.n_ids if setup.note_misses else 0, np.uint8),
         replica=replica,
+        queue_tail=np.full(replicas * classes, NONE, np.int64),
         phase=np.zeros(replicas * setup.page_tokens, np.int64),
         tier=tier,
         link=link,
@@ -145,7 +157,7 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
         object=_records(room["objects"], state.object_dtype(modules)),
         words=np.zeros(room["words"], np.uint32),
         reals=np.zeros(room["reals"], np.float64),
-        heap=_records(2 * replicas * setup.max_num_seqs + n, state.HEAP),
+        heap=_records((3 if setup.stream_interval > 1 else 2) * replicas * setup.max_num_seqs + n, state.HEAP),
         completed=np.zeros(replicas * setup.max_num_batched_tokens, np.uint32),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
         plan_free=np.zeros(tiers + 1, np.int64),
@@ -155,7 +167,16 @@ def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, Modul
     )
 
 
-def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -> Any:
+def _classes(trace: Trace, setup: ServingSetup) -> tuple[NDArray[np.int64], int]:
+    """(n,) of each request the class of its priority, 0 the first to be served; and how many there are."""
+    if setup.scheduling == "fcfs":
+        return np.zeros(trace.n, np.int64), 1
+    given = np.array([*setup.tenant_priority, 0])
+    values, classes = np.unique(given[np.minimum(trace.tenant, len(given) - 1)], return_inverse=True)
+    return classes.astype(np.int64), len(values)
+
+
+def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int, leap: bool) -> Any:
     par = _records(1, state.PAR)[0]
     par.requests = trace.n
     par.replicas = setup.replicas
@@ -169,6 +190,12 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, leap: bool) -
     par.max_seqs = setup.max_num_seqs
     par.chunked = setup.chunked_prefill
     par.router = ROUTERS.index(setup.router)
+    par.max_length = setup.max_model_len or NEVER
+    par.stream = setup.stream_interval
+    par.priority = SCHEDULING.index(setup.scheduling)
+    par.classes = classes
+    par.victim = VICTIMS.index(setup.preemption_victim)
+    par.reserve = RESERVES.index(setup.reserve)
     par.arrivals = ARRIVALS.index(setup.arrivals)
     par.chains = state.CHAINS[par.arrivals]
     par.concurrency = setup.concurrency

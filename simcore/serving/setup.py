@@ -17,6 +17,9 @@ ARRIVALS = ("open", "closed", "backlog")
 OVERLAPS = ("none", "layer", "full")
 PREFETCHES = ("none", "best_effort", "wait", "timeout")
 ROUTERS = ("round_robin", "least_loaded")
+SCHEDULING = ("fcfs", "priority")
+VICTIMS = ("last_admitted", "least_computed")
+RESERVES = ("none", "output")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,15 @@ class ServingSetup:
         max_num_seqs: admitted requests at a time (loading, prefilling, decoding), at most `max_num_batched_tokens`.
         max_num_batched_tokens: the token budget of a step.
         chunked_prefill: prompts share steps with decoding and are cut to the budget; otherwise steps of whole prompts go first.
+        max_model_len: requests of more tokens, prompt and output together, are rejected; None: the pool alone is the limit.
+        stream_interval: tokens of a packet; the client has its first token when the first packet is full or the output ends.
+        scheduling: "fcfs", or "priority": the queue is in order of priority (the lowest number first), then of arrival, and
+            preemption strikes the last class first. Nothing is preempted to let a request of higher priority in.
+        tenant_priority: of "priority": entry t is that of tenant t; tenants beyond it have 0.
+        preemption_victim: which admitted request (of the last class) is preempted when memory runs out: "last_admitted", or
+            "least_computed", the one with the fewest tokens computed.
+        reserve: "none" admits a request when what it has to prefill fits, and preempts when outputs outgrow the memory;
+            "output" when all its tokens fit besides those of all admitted requests, so that nothing is ever preempted.
         load_rule: what to do with blocks found below HBM: "always", "never", "cheaper" (than computing them) or "threshold".
         min_load_tokens, max_waiting: of "threshold": load if at least so many tokens can be loaded while at most so many
             requests wait on the replica (the one in question included).
@@ -120,6 +132,12 @@ class ServingSetup:
     max_num_seqs: int = 256
     max_num_batched_tokens: int = 2048
     chunked_prefill: bool = True
+    max_model_len: int | None = None
+    stream_interval: int = 1
+    scheduling: str = "fcfs"
+    tenant_priority: tuple[int, ...] = ()
+    preemption_victim: str = "last_admitted"
+    reserve: str = "none"
     load_rule: str = "cheaper"
     min_load_tokens: int = 0
     max_waiting: int = 0
@@ -142,7 +160,9 @@ class ServingSetup:
         InputError: a field is out of its range, or two contradict each other; `path` names it.
         """
         _at_least(1, self, ("replicas", "pool_pages", "page_tokens", "unit_tokens", "concurrency", "layers"))
-        _at_least(1, self, ("max_num_seqs", "max_num_batched_tokens"))
+        _at_least(1, self, ("max_num_seqs", "max_num_batched_tokens", "stream_interval"))
+        if self.max_model_len is not None:
+            _at_least(1, self, ("max_model_len",))
         _at_least(0, self, ("min_load_tokens", "max_waiting"))
         links = ("host_link_read_s_per_block", "host_link_write_s_per_block", "host_link_latency_s")
         _seconds(self, (*links, "write_backlog_s", "prefetch_timeout_s", "stagger_s"))
@@ -155,6 +175,9 @@ class ServingSetup:
             raise InputError(
                 "needs two tiers below HBM, to bring blocks up from the lower one", path="prefetch", value=self.prefetch
             )
+        _one_of("scheduling", self.scheduling, SCHEDULING)
+        _one_of("preemption_victim", self.preemption_victim, VICTIMS)
+        _one_of("reserve", self.reserve, RESERVES)
         if self.unit_tokens % self.page_tokens:
             rule = f"must be a multiple of page_tokens ({self.page_tokens})"
             raise InputError(rule, path="unit_tokens", value=self.unit_tokens)

@@ -21,12 +21,13 @@ ON_EVICTION = -1  # instead of the uses after which a tier gets a copy of a bloc
 
 # state of a request
 WAITING, LOADING, PREFILL, DECODE, DONE, REJECTED = 0, 1, 2, 3, 4, 5
-# load rules, arrivals and routers, in the order of their names in lower.py
+# load rules, arrivals, routers and victims of preemption, in the order of their names in lower.py
 ALWAYS, NEVER_LOAD, CHEAPER, THRESHOLD = 0, 1, 2, 3
 OPEN, CLOSED, BACKLOG = 0, 1, 2
 # how a request is chained (job.chained), and the last kind that counts (par.chains) in an open loop, a closed one, a backlog
 CHAINED, CHAINED_TO_EARLIER_WAVE, UNCHAINED = 1, 2, 3
 CHAINS = (CHAINED_TO_EARLIER_WAVE, CHAINED, 0)
+LAST_ADMITTED, LEAST_COMPUTED = 0, 1
 ROUND_ROBIN, LEAST_LOADED = 0, 1
 NO_PREFETCH, BEST_EFFORT, WAIT, TIMEOUT = 0, 1, 2, 3
 # why prompt tokens were not found at first admission; up to NOT_WRITTEN also what is known of a block, if the setup asks for it
@@ -47,6 +48,7 @@ def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.gener
 
 PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
+    + _fields("max_length stream priority classes victim reserve", _I8)
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + _fields("overlap prefetch prefetch_timeout", _I8)
@@ -56,6 +58,7 @@ STAT = np.dtype(  # one record: progress and totals
     _fields("fault now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
     + _fields("turn routed next_request done rejected wave wave_left wave_open seen chained_n preemptions", _I8)
     + _fields("places started leaving_head leaving_tail", _I8)  # closed loop: free clients, those started, about to be free
+    + _fields("arrived", _I8)
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     _fields("arrival think block", _I8)
@@ -67,14 +70,14 @@ REQUEST = np.dtype(  # (n,) what happens to it
     _fields("arrival admitted first finish load_start ready load_wait", _I8)
     + _fields("since queue_again prefill prefill_again", _I8)  # when a phase began; time in phases, loading left out
     + _fields("behind run_prev run_next", _I8)  # queue, or list of the ended or the leaving; list of the admitted
-    + _fields("target computed held pages generated joined peak preemptions recomputed replica", _I8)
+    + _fields("target computed held pages generated joined peak preemptions recomputed replica class_ order", _I8)
     + [("state", _U1)],
     align=True,
 )
 REPLICA = np.dtype(  # (R,)
     _fields("next start busy busy_time steps prefill step decoding context step_base", _I8)
     + _fields("private promised blocked current pairs load_until completed_n", _I8)
-    + _fields("queue_head queue_tail queue_n run_tail run_n ended_head ended_tail load_n", _I8)
+    + _fields("queue_head queue_n run_tail run_n ended_head ended_tail load_n packet_n", _I8)
 )
 TIER = np.dtype(_fields("store read write inclusive copy_after", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM
 LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link
@@ -123,6 +126,7 @@ class State(NamedTuple):
     missed: Any  # i8 (n * reasons,) tokens not found at first admission, by reason; (0,) if nobody asks
     mark: Any  # u1 (ids,) what is known of a block, whoever has it: FIRST_USE to NOT_WRITTEN; (0,) if nobody asks
     replica: Records  # (R,)
+    queue_tail: Any  # i8 (R * classes,) last waiting request of each class of priority, or NONE
     phase: Any  # i8 (R * page,) decoding sequences by (private tokens - replica.step) mod page
     tier: Records  # ((T+1) * R,)
     link: Records
@@ -134,7 +138,7 @@ class State(NamedTuple):
     object: Records  # (S * ids,) what policies know of blocks, present or absent; (1,) if none asks for it
     words: Any  # u4, of the policies
     reals: Any  # f8, of the policies
-    heap: Records  # decoding (R x max_seqs), loading (R x max_seqs), chained arrivals (n)
+    heap: Records  # decoding (R x max_seqs), loading (R x max_seqs), chained arrivals (n), first packets (R x max_seqs or 0)
     completed: Any  # u4 (R * budget,) blocks that the prefill of each replica's running step completes
     plan: Records  # (longest prompt in blocks,)
     plan_free: Any  # i8 (T+1,) scratch: when each tier's read link would be free

@@ -23,6 +23,18 @@ class EngineSpec(Spec):
         block_size: tokens of a KV block, the unit of allocation, reuse and copying.
         chunked_prefill: a prompt may be split over steps and share them with decoding; otherwise prompts go first,
             whole.
+        max_model_len: longest request, prompt and output together; longer ones are rejected and counted, as engines do. Absent:
+            the model's, and a workload that exceeds it is refused.
+        stream_interval: tokens of a packet to the client; time to first token is that of the first packet.
+        scheduling: "fcfs", or "priority": waiting requests in order of their tenant's priority (the lowest number first),
+            then of arrival; preemption strikes the highest number first. As in vLLM, a waiting request never displaces a
+            running one.
+        tenant_priority: of "priority": entry t is that of tenant t; tenants beyond it have 0.
+        preemption_victim: who is preempted when memory runs out (under "priority": among the highest numbers): the request
+            "last_admitted", or the one with the "least_computed" tokens.
+        reserve: "none" admits a request when its prompt fits (vLLM, SGLang), and preempts when outputs outgrow the memory;
+            "output" only when all its tokens and those of all running requests fit, so nothing is ever preempted
+            (TensorRT-LLM's GUARANTEED_NO_EVICT).
         load: what to do with a prefix found below HBM: "always" load, "never" (recompute), "cheaper" of the two by
             estimate, or "threshold": load when at least `min_load_tokens` can be had and fewer than `max_waiting`
             requests wait. The defaults of the two are those of a published comparison (llm-d/llm-d-router#2833).
@@ -57,6 +69,12 @@ class EngineSpec(Spec):
     max_num_batched_tokens: Annotated[int, Field(ge=1, le=2**20)] = 2048
     block_size: Positive = 16
     chunked_prefill: bool = True
+    max_model_len: Positive | None = None
+    stream_interval: Positive = 1
+    scheduling: Literal["fcfs", "priority"] = "fcfs"
+    tenant_priority: tuple[int, ...] = ()
+    preemption_victim: Literal["last_admitted", "least_computed"] = "last_admitted"
+    reserve: Literal["none", "output"] = "none"
     load: Literal["always", "never", "cheaper", "threshold"] = "cheaper"
     min_load_tokens: Annotated[int, Field(ge=0)] = 1024
     max_waiting: Annotated[int, Field(ge=0)] = 8

@@ -17,6 +17,9 @@ class Request:
         self.number, self.unit, self.page = i, setup.unit_tokens, setup.page_tokens
         self.due, self.think = picoseconds(trace.arrival_s[i]), picoseconds(trace.think_s[i])
         self.after, self.wave = int(trace.after[i]), int(trace.wave[i])
+        given = setup.tenant_priority if setup.scheduling == "priority" else ()
+        self.priority = given[trace.tenant[i]] if trace.tenant[i] < len(given) else 0
+        self.order = 0  # of arrival
         self.prompt, self.output = int(trace.input_tokens[i]), int(trace.output_tokens[i])
         self.most = self.prompt + self.output - 1  # tokens it ever has keys and values of; the last one is not computed on
         # A block is named by its last granule, whose id stands for all before it.
@@ -124,14 +127,22 @@ class Replica:
         self.running.remove(q)
         self.stuck = None
 
+    def sort_queue(self) -> None:
+        if self.setup.scheduling == "priority":
+            self.queue.sort(key=lambda q: (q.priority, q.order))
+
     def preempt(self, now: int) -> None:
-        q = self.running[-1]
+        last = [q for q in self.running if q.priority == max(q.priority for q in self.running)]
+        if self.setup.preemption_victim == "least_computed":
+            last = [q for q in last if q.computed == min(q.computed for q in last)]
+        q = last[-1]
         if q.state == "loading":
             self.end_load(q, now)
         if self.current is q:
             self.current = None
         self.give_back(q)
         self.queue.insert(0, q)
+        self.sort_queue()
         q.peak, q.computed = max(q.peak, q.computed), 0
         q.preemptions += 1
         q.go("waiting", now)
@@ -239,8 +250,9 @@ class Replica:
         for q in through:
             if q.state != "decode":
                 q.go("decode", now)
-            q.first = now if q.first is None else q.first
             q.generated += 1
+            if q.generated == min(self.setup.stream_interval, q.output):
+                q.first = now
             if q.generated == q.output:
                 q.finish, q.pages = now, 0
                 q.go("done", now)
@@ -263,7 +275,11 @@ class Replica:
         found = list(zip(q.blocks, where, strict=False))
         pinned = sum(tier == 0 and self.pool.pinned(block) for block, tier in found)
         promised = sum(p.all_pages(p.target) - self.unit_pages * len(p.held) for p in self.those("loading"))
-        if q.all_pages(q.target) - self.unit_pages * pinned > self.available() - promised:
+        needed = q.all_pages(q.target)
+        if self.setup.reserve == "output":
+            needed = q.all_pages(q.most)
+            promised = sum(p.all_pages(p.most) - self.unit_pages * len(p.held) - p.pages for p in self.running)
+        if needed - self.unit_pages * pinned > self.available() - promised:
             return False
         self.count_hits(q, where)
         if self.setup.note_misses and not q.preemptions:

@@ -29,8 +29,12 @@ empty while a chunk does not fit, one request is preempted; after any preemption
 blocks a chunk completes enter the pool as the step starts, for all that this replica goes on to do; those that others have
 completed meanwhile are shared.
 
-PREEMPTION: the request admitted last gives back all and waits at the head of the queue; it will prefill prompt and output so
-far.
+PREEMPTION: of those of the highest priority number the request admitted last, or with the least computed, gives back all and
+waits at the head of the queue; it will prefill prompt and output so far. With priorities the queue is always sorted by (number,
+arrival).
+With `reserve` "output" all tokens of all admitted requests fit from the start.
+
+CLIENTS see the first token when `stream_interval` of them, or all, are there.
 
 ADMISSION. The run of a prompt: its leading blocks, each in the pool or, topmost first, a tier. With `recompute_last` a run of
 all there is to prefill loses its last block; in any case one token is computed. If some of the run is below and not worth
@@ -130,7 +134,7 @@ class Serving:
         q.arrival = self.now
         if self.closed and not self.chained(q):
             self.places.remove(min(self.places))
-        if q.all_pages(q.most) > self.setup.pool_pages:
+        if q.most + 1 > (self.setup.max_model_len or NEVER) or q.all_pages(q.most) > self.setup.pool_pages:
             q.go("rejected", self.now)
             self.count(q)
             return
@@ -139,11 +143,13 @@ class Serving:
             load = [len(r.queue) + len(r.running) for r in self.replicas]
             q.replica = load.index(min(load))
         self.routed += 1
+        q.order = self.routed
         q.go("waiting", self.now)
         r = self.replicas[q.replica]
         r.queue.append(q)
         if self.setup.prefetch != "none":
             r.prefetch(q, self.now)
+        r.sort_queue()
         if r.start is None:
             r.wake = self.now
 

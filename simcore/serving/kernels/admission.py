@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import LOADING, NO_PREFETCH, PREFILL, TIMEOUT, WAIT, State
+from simcore.serving.state import LOADING, NO_PREFETCH, NONE, PREFILL, TIMEOUT, WAIT, State
 
 from .heap import heap_push
 from .loading import load, worth_loading
@@ -91,8 +91,10 @@ def admit(st: State, r: Int) -> Bool:
     if found.resident < found.hits and not worth_loading(st, r, q):
         found.hits = found.leading
         count_resident(st)
-    needed = sequence_pages(st, q, req.target) - par.unit_pages * found.resident
-    if needed > available_pages(st, r) - par.unit_pages * found.idle - rep.promised:
+    tokens = st.job[q].prompt + st.job[q].output - 1 if par.reserve else req.target
+    needed = sequence_pages(st, q, tokens) - par.unit_pages * found.resident
+    promised = reserved_pages(st, r) if par.reserve else rep.promised
+    if needed > available_pages(st, r) - par.unit_pages * found.idle - promised:
         rep.blocked = q
         return False
     queue_pop(st, r)
@@ -100,6 +102,18 @@ def admit(st: State, r: Int) -> Bool:
     count_hits(st, r, q)
     take_blocks(st, r, q)
     return True
+
+
+@kernel
+def reserved_pages(st: State, r: Int) -> Int:
+    """Pages that the admitted requests will still take until they have all their tokens."""
+    pages = -st.replica[r].private
+    q = st.replica[r].run_tail
+    while q != NONE:
+        job = st.job[q]
+        pages += sequence_pages(st, q, job.prompt + job.output - np.int64(1)) - st.par.unit_pages * st.request[q].held
+        q = st.request[q].run_prev
+    return pages
 
 
 @kernel

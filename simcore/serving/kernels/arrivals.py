@@ -111,13 +111,13 @@ def take_arrival(st: State) -> None:
 
 @kernel
 def arrive(st: State, q: Int) -> None:
-    """Request q is sent to a replica, unless its prompt and output could never fit into a pool."""
+    """Request q is sent to a replica, unless it is too long for the engine or could never fit into a pool."""
     req = st.request[q]
     req.arrival = st.stat.now
     if st.par.arrivals == CLOSED and not waits_for_another(st, q):
         take_place(st)
     longest = np.int64(st.job[q].prompt) + st.job[q].output - 1  # the last token is never computed on
-    if sequence_pages(st, q, longest) > st.par.pool_pages:
+    if longest >= st.par.max_length or sequence_pages(st, q, longest) > st.par.pool_pages:
         req.state = REJECTED
         req.replica = NONE
         st.stat.rejected += 1
@@ -125,13 +125,15 @@ def arrive(st: State, q: Int) -> None:
         return
     r = route(st)
     req.replica = r
+    req.order = st.stat.arrived
+    st.stat.arrived += 1
     queue_append(st, r, q)
     if st.par.prefetch != NO_PREFETCH:
         prefetch(st, r, q)
     rep = st.replica[r]
     if rep.busy == 0:
         rep.next = min(rep.next, st.stat.now)
-    elif rep.prefill == 0 and rep.steps > 1 and rep.queue_n == 1:
+    elif rep.prefill == 0 and rep.steps > 1 and rep.queue_head == q:
         cut_leap(st, r)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Int, kernel
-from simcore.serving.state import DECODE, LOADING, NONE, PREFILL, STUCK, WAITING, State
+from simcore.serving.state import DECODE, LAST_ADMITTED, LOADING, NONE, PREFILL, STUCK, WAITING, State
 
 from .heap import heap_push, heap_remove
 from .pool import covered_tokens, private_pages, sequence_pages
-from .queues import queue_push_front, run_remove
+from .queues import queue_return, run_remove
 from .stores import find, unpin
 
 
@@ -24,10 +24,22 @@ def loading_heap(st: State, r: Int) -> Int:
 
 
 @kernel
+def packet_heap(st: State, r: Int) -> Int:
+    """Base of the heap of replica r's decoding requests whose first packet is not full; behind the chained arrivals."""
+    return (2 * st.par.replicas + r) * st.par.max_seqs + st.par.requests
+
+
+@kernel
 def page_phase(st: State, r: Int, q: Int) -> Int:
     """Index in st.phase of decoding request q: constant while it decodes."""
     private = st.request[q].computed - covered_tokens(st, q, st.request[q].held)
     return r * st.par.page + (private - st.request[q].joined) % st.par.page
+
+
+@kernel
+def first_packet(st: State, q: Int) -> Int:
+    """Tokens of the first packet that the client of q gets."""
+    return min(st.par.stream, np.int64(st.job[q].output))
 
 
 @kernel
@@ -40,6 +52,10 @@ def join_decode(st: State, r: Int, q: Int) -> None:
     st.phase[page_phase(st, r, q)] += 1
     last_step = rep.step + st.job[q].output - req.generated
     heap_push(st.heap, r * st.par.max_seqs, rep.decoding, last_step, q)
+    packet = first_packet(st, q)
+    if req.generated < packet:
+        heap_push(st.heap, packet_heap(st, r), rep.packet_n, rep.step + packet - req.generated, q)
+        rep.packet_n += 1
     rep.decoding += 1
 
 
@@ -72,16 +88,42 @@ def release(st: State, r: Int, q: Int, blocks: Int) -> None:
 
 
 @kernel
-def preempt(st: State, r: Int) -> None:
-    """Stop the request admitted last: its pages and pins go, what it generated stays; it waits at the head of the queue."""
+def least_worthy(st: State, r: Int) -> Int:
+    """The request to preempt: of the admitted ones of the last class the one admitted last, or with the fewest tokens computed
+    (admitted last among equals)."""
     rep = st.replica[r]
-    q = rep.run_tail
+    chosen = rep.run_tail
+    if chosen == NONE or (st.par.classes == 1 and st.par.victim == LAST_ADMITTED):
+        return chosen
+    q = st.request[chosen].run_prev
+    while q != NONE:
+        later = st.request[q].class_ - st.request[chosen].class_
+        if later > 0 or (later == 0 and st.par.victim and computed_now(st, r, q) < computed_now(st, r, chosen)):
+            chosen = q
+        q = st.request[q].run_prev
+    return chosen
+
+
+@kernel
+def computed_now(st: State, r: Int, q: Int) -> Int:
+    req = st.request[q]
+    return req.computed + st.replica[r].step - req.joined if req.state == DECODE else req.computed
+
+
+@kernel
+def preempt(st: State, r: Int) -> None:
+    """Stop one request: its pages and pins go, what it generated stays; it waits again."""
+    rep = st.replica[r]
+    q = least_worthy(st, r)
     if q == NONE:
         st.stat.fault = STUCK
         return
     req = st.request[q]
     if req.state == DECODE:
         heap_remove(st.heap, r * st.par.max_seqs, rep.decoding, q)
+        if req.first == 0:
+            heap_remove(st.heap, packet_heap(st, r), rep.packet_n, q)
+            rep.packet_n -= 1
         leave_decode(st, r, q)
     else:
         if req.state == LOADING:
@@ -98,7 +140,7 @@ def preempt(st: State, r: Int) -> None:
     release(st, r, q, req.held)
     req.state = WAITING
     req.computed = 0
-    queue_push_front(st, r, q)
+    queue_return(st, r, q)
 
 
 @kernel

@@ -15,7 +15,7 @@ from .misses import note_output
 from .pool import available_pages, complete_block, copy_completed, take_private
 from .prefill import prefills
 from .queues import run_remove
-from .sequences import end_prefill, join_decode, leave_decode, loading_heap, preempt, release
+from .sequences import end_prefill, first_packet, join_decode, leave_decode, loading_heap, packet_heap, preempt, release
 from .stores import find, reference
 from .transfer import copy_down
 
@@ -109,9 +109,9 @@ def end_step(st: State, r: Int) -> None:
         behind = st.request[q].behind
         req = st.request[q]
         end_prefill(st, q)
-        if req.generated == 0:
-            req.first = stat.now
         req.generated += 1
+        if req.generated == first_packet(st, q):
+            req.first = stat.now
         stat.ended += 1
         if req.generated >= st.job[q].output:
             finish(st, r, q)
@@ -126,6 +126,8 @@ def end_decode(st: State, r: Int) -> None:
     stat = st.stat
     if rep.steps > 1:
         take_private(st, r, pages_needed(st, r, np.int64(1), rep.steps))
+    if rep.packet_n > 0:
+        send_packets(st, r)
     rep.step += rep.steps
     rep.context += rep.decoding * rep.steps
     stat.decode_tokens += rep.decoding * rep.steps
@@ -135,6 +137,18 @@ def end_decode(st: State, r: Int) -> None:
         heap_pop(st.heap, heap, rep.decoding)
         leave_decode(st, r, q)
         finish(st, r, q)
+
+
+@kernel
+def send_packets(st: State, r: Int) -> None:
+    """First packets that became full during the step or leap which ends now (its steps are not yet counted)."""
+    rep = st.replica[r]
+    heap = packet_heap(st, r)
+    while rep.packet_n > 0 and st.heap[heap].key <= rep.step + rep.steps:
+        steps = st.heap[heap].key - rep.step
+        st.request[st.heap[heap].value].first = st.stat.now if steps == rep.steps else rep.start + span(st, r, steps)
+        heap_pop(st.heap, heap, rep.packet_n)
+        rep.packet_n -= 1
 
 
 @kernel

@@ -78,6 +78,12 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("engine.max_num_batched_tokens", 512, {}),
     ("engine.block_size", 64, {}),
     ("engine.chunked_prefill", False, {}),
+    ("engine.max_model_len", 3000, {}),
+    ("engine.stream_interval", 20, {}),
+    ("engine.scheduling", "priority", {**FLOODED, "engine.tenant_priority": [3, 2, 1]}),
+    ("engine.tenant_priority", [0, 3], {**FLOODED, "engine.scheduling": "priority", "engine.tenant_priority": [3]}),
+    ("engine.preemption_victim", "least_computed", {**FLOODED, **TIGHT, "workload.output_tokens": 800}),
+    ("engine.reserve", "output", {**FLOODED, **TIGHT}),
     ("engine.load", "never", {}),
     ("engine.min_load_tokens", 100_000, THRESHOLD),
     ("engine.max_waiting", 0, {**THRESHOLD, **FLOODED, "engine.min_load_tokens": 0}),
@@ -237,6 +243,17 @@ def test_a_request_beyond_the_models_context_is_refused() -> None:
 def test_a_capacity_beyond_the_device_is_refused() -> None:
     with pytest.raises(simcore.InputError, match="tiers.dram.capacity: must not exceed the device's 4 GiB"):
         simcore.build_scenario(with_paths({"tiers.dram.max_capacity": "4 GiB"}))
+
+
+def test_a_limit_beyond_the_models_context_is_refused() -> None:
+    with pytest.raises(simcore.InputError, match="engine.max_model_len: must not exceed the model's context of 131072 tokens"):
+        simcore.build_scenario(with_paths({"engine.max_model_len": 200_000}))
+
+
+def test_requests_beyond_the_engines_limit_are_counted() -> None:
+    values = measured({"engine.max_model_len": 3000})
+    assert 0 < values["rejected_requests"] < 300
+    assert values["max_concurrency"] == pytest.approx(6 * 2**30 / 2**17 / 3000, rel=1e-3)  # 6 GiB at 128 KiB a token
 
 
 PROVENANCE = {"preset", "source", "date", "planning_value", "family"}

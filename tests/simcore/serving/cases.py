@@ -109,6 +109,12 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         prefetch=str(_pick(rng, ["none", *PREFETCHES])) if len(tiers) > 1 else "none",
         prefetch_timeout_s=float(_pick(rng, [0.0, 0.05, 1.0])),
         note_misses=rng.random() < 0.7,
+        max_model_len=_pick(rng, [None, None, None, longest - 1]),
+        stream_interval=int(_pick(rng, [1, 1, 8, 20])),
+        scheduling=str(_pick(rng, ["fcfs", "priority"])),
+        tenant_priority=_pick(rng, [(), (2, 1), (0, 1, 0, 5)]),
+        preemption_victim=str(_pick(rng, ["last_admitted", "least_computed"])),
+        reserve=str(_pick(rng, ["none", "none", "none", "output"])),
     )
     return trace, setup
 
@@ -157,6 +163,7 @@ def _random_trace(rng: np.random.Generator, granule: int) -> Trace:
     wave = np.sort((rng.random(n) * _pick(rng, [1, 1, 4])).astype(np.int64))
     think = rng.random(n) * _pick(rng, [0.0, 0.3])
     extra = {"after": after, "think_s": think, "wave": wave, "has_output_ids": output_ids, "source": "random"}
+    extra["tenant"] = (rng.random(n) * 5).astype(np.int64)
     return Trace.of(arrival, inputs, outputs, ids, granule, **extra)
 
 

@@ -13,7 +13,10 @@ from simcore.serving.setup import (
     OVERLAPS,
     PLACEMENTS,
     PREFETCHES,
+    RESERVES,
     ROUTERS,
+    SCHEDULING,
+    VICTIMS,
     WRITE_POLICIES,
     ServingSetup,
     StoreSetup,
@@ -62,6 +65,7 @@ def small_trace(rng: Random, granule: int) -> Trace:
         think_s=[rng.choice([0, 0, 1, 3]) for _ in range(n)],
         wave=sorted(rng.choice([0, 0, 1, 3]) for _ in range(n)) if rng.random() < 0.3 else None,
         has_output_ids=output_ids,
+        tenant=[rng.randrange(4) for _ in range(n)],
     )
 
 
@@ -101,6 +105,12 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
         prefetch=rng.choice([*PREFETCHES, "none"]) if len(tiers) > 1 else "none",
         prefetch_timeout_s=rng.choice([0.0, 1.0, 4.0]),
         note_misses=rng.random() < 0.7,
+        max_model_len=rng.choice([None, None, int(most), int(0.8 * most) + 1]),
+        stream_interval=rng.choice([1, 2, 7]),
+        scheduling=rng.choice(SCHEDULING),
+        tenant_priority=rng.choice([(1, 0, 2), (0, 0, 1), (-1, 1)]),
+        preemption_victim=rng.choice(VICTIMS),
+        reserve=rng.choice([*RESERVES, "none"]),
     )
 
 

@@ -93,7 +93,8 @@ def test_where_blocks_leave_at_their_first_hit_it_is_fifo(name: str) -> None:
     dropped = 0
     for trace, setup in cases([name], 50, 40):
         tiers = tuple(
-            replace(tier, placement="exclusive", capacity_blocks=3 + tier.capacity_blocks // 8) for tier in setup.tiers
+            replace(tier, placement="exclusive", write_policy="write_back", capacity_blocks=3 + tier.capacity_blocks // 8)
+            for tier in setup.tiers
         )
         setup = replace(setup, load_rule="always", write_backlog_s=1e6)
         results = [

@@ -20,7 +20,7 @@ from tests.simcore.serving.cases import differences, random_case
 from tests.simcore.serving.small import small_case
 
 CASES = 200
-SMALL_CASES = 500
+SMALL_CASES = 600
 
 
 @pytest.mark.parametrize("start", range(0, CASES, 50))
