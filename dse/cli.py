@@ -93,14 +93,32 @@ def simulate(
     explain: Annotated[
         bool, typer.Option("--explain", help="Why: phases, misses, reuse, what limits it, the arithmetic.")
     ] = False,
+    sweep: Annotated[
+        list[str],
+        typer.Option(
+            metavar="PATH=VALUES", help="v1,v2,... or start:stop:n[:log]; twice: a line for each value of the second."
+        ),
+    ] = [],  # noqa: B006
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Of a sweep: what knee and cliff are about.")] = "ttft_p99",
+    slo_share: Annotated[
+        str, typer.Option(metavar="SHARE", help="Of a swept load: requests that must meet the scenario's slo.")
+    ] = "90%",
+    output: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Of a sweep: also write FILE.png, .html or .json; repeatable.")
+    ] = [],  # noqa: B006
     json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
-    """Simulate one scenario, or one design of a study on every member of its scenario set."""
-    from dse.commands.simulate import run
+    """Simulate one scenario, or one design of a study on every member of its scenario set; or one at many settings."""
+    from dse.commands.simulate import run, sweep_options
 
-    return run(file, tuple(assignments), explain, Output.current().configured(quiet=quiet, verbose=verbose))
+    to = Output.current().configured(quiet=quiet, verbose=verbose)
+    if sweep_options(sweep, explain, metric, slo_share, output):
+        from dse.commands.sweep import run as run_sweep
+
+        return run_sweep(file, tuple(assignments), sweep, metric, slo_share, output, to)
+    return run(file, tuple(assignments), explain, to)
 
 
 @app.command()

@@ -68,6 +68,21 @@ def run(file: Path, assignments: tuple[str, ...], explain: bool, output: Output)
     return 0
 
 
+def sweep_options(sweeps: list[str], explain: bool, metric: str, share: str, files: list[Path]) -> bool:
+    """Whether a sweep is asked for.
+
+    Raises:
+        InputError: an option that does nothing with, or without, one.
+    """
+    if sweeps and explain:
+        raise InputError("explains one simulation", path="--explain", hint="leave out --sweep, or --explain")
+    if not sweeps:
+        for path, given in {"--metric": metric != "ttft_p99", "--slo-share": share != "90%", "--output": bool(files)}.items():
+            if given:
+                raise InputError("belongs to a sweep", path=path, hint="add --sweep workload.request_rate=5,10,20")
+    return bool(sweeps)
+
+
 def read_job(file: Path, assignments: tuple[str, ...]) -> Job:
     """Read a scenario file, or the file of a design.
 
