@@ -14,7 +14,8 @@ _FORMATS = {
     "w4a16": "int4", "4bit": "int4", "gptq": "int4", "nvfp4": "nvfp4", "fp4": "nvfp4", "mxfp4": "mxfp4",
 }  # fmt: skip
 _EMPTY = {"meta", "instruct", "chat", "it", "hf", "base", "dynamic", "quantized", "thinking", "bnb", "unsloth", "4k", "8k",
-          "128k", "autoround", "marlin", "pytorch", "bf16", "fp16", "v0.1", "v0.2", "v0.3", "g128", "block", "mlx"}  # fmt: skip
+          "128k", "autoround", "marlin", "pytorch", "bf16", "fp16", "v0.1", "v0.2", "v0.3", "g128", "block",
+          "mlx", "nvidia"}  # fmt: skip
 
 
 def find_model(name: str, base_dir: Path) -> tuple[str, str | None]:

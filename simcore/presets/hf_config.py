@@ -2,7 +2,7 @@
 
 Understood: grouped-query attention, multi-head latent attention, sliding windows (`layer_types`, or the older keys), mixtures
 of experts with shared experts and dense layers, tied embeddings, quantised checkpoints, the text part of vision models.
-Refused: layers whose state is not a KV cache (state-space, linear attention).
+Recurrent layers: see `hf_recurrent`. Refused: other layers whose state is not a KV cache.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from simcore.presets.hf_params import Mixture, Shape, parameters
+from simcore.presets.hf_recurrent import FULL, RECURRENT, WINDOWED, Recurrent, read_recurrent, recurrent_fields
 from simcore.presets.hf_values import Values, read_values
 
-_OTHER_STATE = ("mamba_d_state", "ssm_state_size", "linear_num_value_heads", "hybrid_override_pattern", "attn_layer_period")
-_FULL = {"full_attention", "attention", "global_attention"}
-_WINDOWED = {"sliding_attention", "chunked_attention", "local_attention"}
 _DTYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
 _QUANTISED = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "nvfp4": "nvfp4"}
 _BITS = {4: "int4", 8: "int8"}
@@ -28,7 +26,6 @@ def read_config(path: Path) -> dict[str, Any]:
         InputError: the file cannot be read, a key is missing or wrong, or the architecture is not one that is understood.
     """
     values = read_values(path)
-    _refuse_other_state(values)
     shape = _shape(values)
     total, active = parameters(shape)
     max_len = values.whole(
@@ -56,7 +53,9 @@ def read_config(path: Path) -> dict[str, Any]:
         fields["mla"] |= {"qk_nope_head_dim": shape.head_dim, "v_head_dim": shape.value_dim}
     if shape.mixture is not None:
         fields |= {"experts": shape.mixture.experts, "experts_per_token": shape.mixture.chosen}
-    window = _sliding(values, shape.layers, max_len)
+    if shape.recurrent is not None:
+        fields["recurrent"] = recurrent_fields(values, shape.recurrent)
+    window = _sliding(values, shape.layers, max_len, shape.recurrent is not None)
     if window is not None:
         fields["sliding"] = window
     return fields
@@ -67,12 +66,6 @@ def _name(values: Values, path: Path) -> str:
     if isinstance(named, str) and named.strip("./"):
         return named.rstrip("/").rsplit("/", 1)[-1]
     return path.parent.name if path.name == "config.json" and path.parent.name else path.stem
-
-
-def _refuse_other_state(values: Values) -> None:
-    for key in _OTHER_STATE:
-        if values.get(key) is not None:
-            raise values.error(key, "layers with a recurrent state (state-space, linear attention) are not modelled")
 
 
 def _shape(values: Values) -> Shape:
@@ -87,14 +80,16 @@ def _shape(values: Values) -> Shape:
     latent = values.whole("kv_lora_rank", default=0, least=0) or None
     if latent is None and values.get("head_dim") is None and hidden % heads:
         raise values.error("head_dim", f"is required: hidden_size {hidden} is no multiple of {heads} heads")
-    head_dim = values.whole("head_dim", default=max(1, hidden // heads))
+    head_dim = values.whole("head_dim", "attention_head_dim", default=max(1, hidden // heads))
     if latent is not None:
         head_dim = values.whole("qk_nope_head_dim")
     width = values.whole("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner", default=4 * hidden)
     model_type = str(values.get("model_type") or "")
+    recurrent = read_recurrent(values, layers, hidden)
+    blocks = layers if recurrent is None else recurrent.feed_forward
     return Shape(
         model_type=model_type,
-        layers=layers,
+        layers=layers if recurrent is None else recurrent.attention + recurrent.recurrent,
         hidden=hidden,
         heads=heads,
         kv_heads=heads if latent is not None else kv_heads,
@@ -108,11 +103,14 @@ def _shape(values: Values) -> Shape:
         positions=values.whole("max_position_embeddings", "n_positions", default=0, least=0),
         tied=bool(values.data.get("tie_word_embeddings", model_type in {"opt", "falcon", "gpt2", "gemma2", "gemma3_text"})),
         attention_bias=bool(values.get("attention_bias")),
-        mixture=_mixture(values, layers, width),
+        mixture=_mixture(values, layers, width, recurrent),
+        recurrent=recurrent,
+        feed_forward=blocks,
+        gated_query=bool(values.get("attn_output_gate")) or model_type.startswith("qwen3_next"),
     )
 
 
-def _mixture(values: Values, layers: int, width: int) -> Mixture | None:
+def _mixture(values: Values, layers: int, width: int, recurrent: Recurrent | None) -> Mixture | None:
     experts = values.whole("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts", default=0, least=0)
     if experts <= 1:
         return None
@@ -129,20 +127,27 @@ def _mixture(values: Values, layers: int, width: int) -> Mixture | None:
     sparse = sum(layer >= first_dense and (layer + 1) % step == 0 and layer not in named for layer in range(layers))
     shared = each * values.whole("n_shared_experts", default=0, least=0)
     shared += values.whole("shared_expert_intermediate_size", default=0, least=0)
+    if values.get("moe_shared_expert_intermediate_size") is not None:
+        shared = values.whole("moe_shared_expert_intermediate_size")
+    if recurrent is not None and recurrent.mixtures is not None:
+        sparse = recurrent.mixtures
+        if sparse == 0:
+            return None
     return Mixture(experts=experts, chosen=chosen, width=each, shared_width=shared, layers=sparse)
 
 
-def _sliding(values: Values, layers: int, max_len: int) -> dict[str, int] | None:
+def _sliding(values: Values, layers: int, max_len: int, hybrid: bool) -> dict[str, int] | None:
     """Window and number of windowed layers; a window no shorter than the longest context is none."""
     kinds = values.get("layer_types")
     if kinds is not None:
         if not isinstance(kinds, list) or len(kinds) < layers:
             raise values.error("layer_types", f"must list the {layers} layers", kinds)
-        unknown = next((kind for kind in kinds[:layers] if kind not in _FULL | _WINDOWED), None)
+        known = FULL | WINDOWED | (RECURRENT if hybrid else set())
+        unknown = next((kind for kind in kinds[:layers] if kind not in known), None)
         if unknown is not None:
-            hint = f"one of: {', '.join(sorted(_FULL | _WINDOWED))}"
+            hint = f"one of: {', '.join(sorted(known))}"
             raise values.error("layer_types", "has a kind of layer that is not modelled", unknown, hint)
-        count = sum(kind in _WINDOWED for kind in kinds[:layers])
+        count = sum(kind in WINDOWED for kind in kinds[:layers])
     elif values.get("sliding_window") is None or values.data.get("use_sliding_window") is False:
         return None
     else:

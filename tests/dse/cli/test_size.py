@@ -130,6 +130,19 @@ def test_sglang_as_logged(dse: Dse) -> None:
     assert data["pool_tokens"] == pytest.approx(367_404, rel=0.07)
 
 
+def test_a_hybrid_as_logged(dse: Dse) -> None:
+    """mitchross/talos-argocd-proxmox#1995: two GPUs, fp8 cache, 4.99 GiB: 302,921 tokens, 2.31 requests of 131,072. The tokens
+    are not a rate (U06, vllm-project/vllm#51041): they grow with the length, for the state is paid once a request."""
+    command = "vllm serve Qwen/Qwen3.6-27B -tp 2 --kv-cache-dtype fp8_e4m3 --max-num-seqs 3 --max-model-len"
+    data = sized(dse, "--gpu", "rtx-3090", "--pool", "4.99GiB", "--", *command.split(), "131072")
+    assert data["pool_tokens"] == pytest.approx(302_921, abs=1) and round(data["max_sequences"], 2) == 2.31
+    assert data["block_tokens"] == 1568, "so a shared prefix of 240 tokens is never reused (U10, vllm-project/vllm#54607)"
+    short = sized(dse, "--gpu", "rtx-3090", "--pool", "4.99GiB", "--", *command.split(), "4096")
+    assert short["pool_tokens"] < 0.5 * data["pool_tokens"]
+    text = dse("size", "--gpu", "rtx-3090", "--pool", "4.99GiB", "--", *command.split(), "131072").out
+    assert "not a rate" in " ".join(text.split())
+
+
 def test_the_text(dse: Dse) -> None:
     command = f"{U01} --gpu-memory-utilization 0.9 --port 8000".split()
     done = dse("size", "--gpu", "rtx-4090", "--tier", "dram=64GiB", "--", *command)

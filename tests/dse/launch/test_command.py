@@ -159,6 +159,8 @@ def test_what_is_a_command() -> None:
         ("mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b", None),
         ("openai/gpt-oss-120b", "gpt-oss-120b", None),
         ("deepseek-ai/DeepSeek-R1-0528", "deepseek-r1", None),
+        ("nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "nemotron-3-nano-30b-a3b", None),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", "qwen3-next-80b-a3b", None),
         ("qwen3-8b", "qwen3-8b", None),
     ],
 )

@@ -26,6 +26,11 @@ _OSS = {
     "quantization_config": {"quant_method": "mxfp4"},
 }  # fmt: skip
 
+_GATED_DELTA = {
+    "head_dim": 256, "linear_num_key_heads": 16, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+    "linear_conv_kernel_dim": 4,
+}  # fmt: skip
+
 
 def _alternating(layers: int) -> list[str]:
     return ["sliding_attention", "full_attention"] * (layers // 2)
@@ -53,6 +58,21 @@ PUBLISHED: dict[str, tuple[dict[str, Any], int, float | None]] = {
                               num_experts_per_tok=8, n_shared_experts=1, moe_intermediate_size=2048,
                               first_k_dense_replace=3, quantization_config={"quant_method": "fp8"}),
                     671_026_419_200, 37e9),
+    "qwen3-next-80b-a3b": (
+        {**_llama(48, 2048, 16, 2, 5120, 151_936, 262_144), **_GATED_DELTA, "model_type": "qwen3_next", "num_experts": 512,
+         "num_experts_per_tok": 10, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+         "linear_num_value_heads": 32, "full_attention_interval": 4, "decoder_sparse_step": 1, "mlp_only_layers": []},
+        79_674_391_296, 3.9e9),
+    "qwen3.6-27b": ({"model_type": "qwen3_5", "torch_dtype": "bfloat16", "text_config": {
+        **_llama(64, 5120, 24, 4, 17408, 248_320, 262_144), **_GATED_DELTA, "model_type": "qwen3_5_text",
+        "linear_num_value_heads": 48, "layer_types": (["linear_attention"] * 3 + ["full_attention"]) * 16,
+        "attn_output_gate": True, "mamba_ssm_dtype": "float32"}}, 26_895_998_464, None),
+    "nemotron-3-nano-30b-a3b": (
+        {**_llama(52, 2688, 32, 2, 1856, 131_072, 262_144), "model_type": "nemotron_h", "head_dim": 128,
+         "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME", "mamba_num_heads": 64,
+         "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4, "n_routed_experts": 128,
+         "n_shared_experts": 1, "num_experts_per_tok": 6, "moe_intermediate_size": 1856,
+         "moe_shared_expert_intermediate_size": 3712}, 31_577_940_288, 3.6e9),
     "gpt-oss-120b": ({**_llama(36, 2880, 64, 8, 2880, 201_088, 131_072), **_OSS, "num_local_experts": 128,
                       "layer_types": _alternating(36)}, 116_829_156_672, None),
     "gpt-oss-20b": ({**_llama(24, 2880, 64, 8, 2880, 201_088, 131_072), **_OSS, "num_local_experts": 32,
@@ -71,3 +91,10 @@ LLAMA_8B = PUBLISHED["llama-3.1-8b"][0]
 GPT_OSS_20B = PUBLISHED["gpt-oss-20b"][0]
 DEEPSEEK_V3 = PUBLISHED["deepseek-v3"][0]
 MIXTRAL = PUBLISHED["mixtral-8x7b"][0]
+QWEN3_NEXT = PUBLISHED["qwen3-next-80b-a3b"][0]
+NEMOTRON_NANO = PUBLISHED["nemotron-3-nano-30b-a3b"][0]
+JAMBA = {
+    **_llama(32, 4096, 32, 8, 14336, 65536, 262_144), "model_type": "jamba", "attn_layer_period": 8, "attn_layer_offset": 4,
+    "expert_layer_period": 2, "expert_layer_offset": 1, "num_experts": 16, "num_experts_per_tok": 2, "mamba_d_state": 16,
+    "mamba_d_conv": 4, "mamba_expand": 2, "mamba_dt_rank": 256,
+}  # fmt: skip

@@ -11,7 +11,16 @@ import pytest
 from simcore.errors import InputError
 from simcore.presets import model
 from simcore.presets.hf_config import read_config
-from tests.simcore.presets.configs import DEEPSEEK_V3, GPT_OSS_20B, LLAMA_8B, MIXTRAL, PUBLISHED
+from tests.simcore.presets.configs import (
+    DEEPSEEK_V3,
+    GPT_OSS_20B,
+    JAMBA,
+    LLAMA_8B,
+    MIXTRAL,
+    NEMOTRON_NANO,
+    PUBLISHED,
+    QWEN3_NEXT,
+)
 
 
 @pytest.fixture
@@ -41,6 +50,26 @@ def test_the_preset_says_what_its_config_says(name: str, write: Any) -> None:
     }
     if told.mla is not None and preset.mla is not None:
         assert told.mla.kv_lora_rank == preset.mla.kv_lora_rank == 512
+
+
+def test_jamba(write: Any) -> None:
+    """huggingface.co/ai21labs/Jamba-v0.1: 52B parameters, 12B active; attention in one layer of eight, a mixture in two."""
+    found = read_config(write(JAMBA))
+    assert found["params"] == pytest.approx(52e9, rel=0.01) and found["active_params"] == pytest.approx(12e9, rel=0.01)
+    assert found["recurrent"]["layers"] == 28
+    assert found["recurrent"]["state_values"] == 8192 * 16 and found["recurrent"]["conv_values"] == 3 * 8192
+
+
+def test_older_spellings_of_mamba_2(write: Any) -> None:
+    """Bamba says which layers are attention, Granite 4 lists all kinds; both spell Mamba's dimensions in their own way."""
+    sizes = {"mamba_n_heads": 128, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_conv": 4}
+    bamba = read_config(write({**LLAMA_8B, **sizes, "model_type": "bamba", "attn_layer_indices": [9, 18, 27]}))
+    kinds = ["attention" if layer in (9, 18, 27) else "mamba" for layer in range(32)]
+    granite = read_config(write({**LLAMA_8B, **sizes, "model_type": "granitemoehybrid", "layer_types": kinds}))
+    assert bamba["recurrent"] == granite["recurrent"]
+    assert bamba["recurrent"] == {
+        "layers": 29, "heads": 128, "state_values": 2**20, "conv_values": 3 * (8192 + 256), "state_format": "bf16",
+    }  # fmt: skip
 
 
 def test_the_text_part_of_a_vision_model(write: Any) -> None:
@@ -117,7 +146,13 @@ def test_older_spellings(write: Any) -> None:
         (LLAMA_8B, {"quantization_config": {"quant_method": "zip"}}, "quantization_config.quant_method", "not known; got zip"),
         (LLAMA_8B, {"layer_types": ["full_attention"]}, "layer_types", "must list the 32 layers"),
         (LLAMA_8B, {"layer_types": ["linear_attention"] * 32}, "layer_types", "not modelled; got linear_attention"),
-        (LLAMA_8B, {"mamba_d_state": 16}, "mamba_d_state", "recurrent state"),
+        (LLAMA_8B, {"mamba_d_state": 16}, "layer_types", "is required: which layers are attention"),
+        (LLAMA_8B, {"attn_type_list": [0, 1]}, "attn_type_list", "layers of this kind are not modelled"),
+        (LLAMA_8B, {"model_type": "falcon_h1", "mamba_d_state": 16}, "model_type", "side by side in one layer"),
+        (QWEN3_NEXT, {"linear_num_key_heads": None}, "linear_num_key_heads", "is required"),
+        (QWEN3_NEXT, {"layer_types": ["linear_attention", "psychic"] * 24}, "layer_types", "not modelled; got psychic"),
+        (NEMOTRON_NANO, {"hybrid_override_pattern": "M*Z"}, "hybrid_override_pattern", "for each of the 52 blocks"),
+        (NEMOTRON_NANO, {"ssm_state_size": None}, "ssm_state_size", "is required"),
         (GPT_OSS_20B, {"sliding_window": None}, "sliding_window", "is required"),
         (DEEPSEEK_V3, {"qk_rope_head_dim": None}, "qk_rope_head_dim", "is required"),
         (DEEPSEEK_V3, {"first_k_dense_replace": 62}, "first_k_dense_replace", "must name layers of the 61"),

@@ -31,6 +31,7 @@ BF16_BYTES = {
     "qwen3-8b": 147_456, "qwen3-14b": 163_840, "qwen3-32b": 262_144, "qwen3-30b-a3b": 98_304,
     "qwen3-235b-a22b": 192_512, "deepseek-v2": 69_120, "deepseek-v3": 70_272, "deepseek-r1": 70_272,
     "phi-3-mini": 393_216, "phi-3-medium": 204_800, "yi-34b": 245_760, "falcon-40b": 122_880, "smollm2-135m": 23_040,
+    "qwen3-next-80b-a3b": 24_576, "qwen3.6-27b": 65_536, "nemotron-3-nano-30b-a3b": 6_144,
     "gpt-oss-120b": 73_728, "gpt-oss-20b": 49_152,
 }  # fmt: skip
 BITS_AT_128 = {

@@ -23,22 +23,12 @@ def fmt(raw: object) -> KvFormatSpec:
 BF16 = fmt("bf16")
 
 
-def gated_delta(layers: int, heads: int, kv_heads: int, state_format: str) -> ModelSpec:
-    """Every fourth layer full attention with heads of 256; keys in 16 heads of 128, values in `heads`; a window of 4 tokens."""
-    state = RecurrentSpec(
-        layers=layers * 3 // 4,
-        heads=heads,
-        state_values=heads * 128 * 128,
-        conv_values=3 * (2 * 16 * 128 + heads * 128),
-        state_format=state_format,  # type: ignore[arg-type]
-    )
-    shape = {"layers": layers, "query_heads": 8 * kv_heads, "kv_heads": kv_heads, "head_dim": 256, "recurrent": state}
-    return model("llama-3.1-8b", **shape)
-
-
-QWEN3_6_27B = gated_delta(64, 48, 4, "f32")
-QWEN3_5_4B = gated_delta(32, 32, 4, "f32")
-QWEN3_NEXT = gated_delta(48, 32, 2, "bf16")
+QWEN3_6_27B, QWEN3_NEXT = model("qwen3.6-27b"), model("qwen3-next-80b-a3b")
+QWEN3_5_4B = model(
+    "qwen3.6-27b", layers=32, recurrent=RecurrentSpec(
+        layers=24, heads=32, state_values=32 * 128 * 128, conv_values=3 * (2 * 16 * 128 + 32 * 128), state_format="f32"
+    ),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
