@@ -36,6 +36,7 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
         "workload": _workload(scenario),
         "reuse": _plain(scenario.reuse),
         "slo": _plain(scenario.slo),
+        "start": _plain(scenario.start) if _starts_full(scenario) else None,
     }
 
 
@@ -79,12 +80,20 @@ def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
         fields["write_policy"] = tier.write_policy or default_write_policy(tier.placement)
         for field in _inactive_fields(tier):
             del fields[field]
+        if scenario.start.kind != "restart" or not _starts_full(scenario):
+            del fields["persistent"]
         if tier.placement == "exclusive" and _keeps_insertion_order(tier.policy):
             fields["policy"] = "insertion order"
         if scenario.replicas == 1:
             del fields["shared"]
         tiers.append({"name": name, "blocks": int(tier.capacity_bytes // block_bytes), **fields})
     return tiers
+
+
+def _starts_full(scenario: Scenario) -> bool:
+    """Whether a store has something in it when the workload begins."""
+    kind = scenario.start.kind
+    return kind == "warm" or (kind == "restart" and any(tier.persistent for tier in scenario.lower_tiers.values()))
 
 
 def _inactive_fields(tier: TierSpec) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -13,6 +14,7 @@ from simcore.outcome import LinkOutcome, Outcome, TierOutcome
 from simcore.roofline.paging import tier_block_bytes
 from simcore.serving.result import LinkFlow, ServingResult, StoreFlow
 from simcore.serving.setup import ServingSetup
+from simcore.serving.starts import keeps
 from simcore.traces.reuse import ideal_hit
 from simcore.traces.trace import Trace
 
@@ -56,7 +58,8 @@ def outcome_of(
     served = ~result.rejected
     counted = counted_requests(scenario, result)
     duration = float(result.finish_s[served].max() - result.arrival_s[served].min()) if served.any() else 0.0
-    ideal = _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last)
+    known = math.ceil(setup.start_share * trace.n) if any(keeps(setup)) else 0
+    ideal = _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last, known)
     prompt = trace.input_tokens.astype(np.int64)[counted]
     stores = list(result.stores.values())
     return Outcome(
@@ -93,10 +96,13 @@ def outcome_of(
 
 @lru_cache(maxsize=16)
 def _ideal_hit_tokens(
-    trace: Trace, unit_tokens: int, partial_block: bool, output: bool, recompute_last: bool
+    trace: Trace, unit_tokens: int, partial_block: bool, output: bool, recompute_last: bool, known: int
 ) -> NDArray[np.int64]:
-    """(n,) prompt tokens that a cache of unlimited size finds; the same for every design of a search on this trace."""
-    ideal = ideal_hit(trace, unit_tokens, partial_block=partial_block, output=output, recompute_last=recompute_last).hit_tokens
+    """(n,) prompt tokens that a cache of unlimited size finds, filled by the first `known` requests at the start; the same for
+    every design of a search on this trace."""
+    ideal = ideal_hit(
+        trace, unit_tokens, partial_block=partial_block, output=output, recompute_last=recompute_last, known=known
+    ).hit_tokens
     ideal.flags.writeable = False
     return ideal
 
@@ -115,12 +121,12 @@ def _tier(scenario: Scenario, setup: ServingSetup, flow: StoreFlow) -> TierOutco
     copies = scenario.replicas * scenario.gpu.count if flow.name == "hbm" else scenario.copies(tier)
     arrived = flow.in_computed + flow.in_loaded + flow.in_demoted + flow.in_written
     resident = round(flow.resident_blocks * size)
-    bytes_in = round(arrived * size)
+    bytes_in, at_start = round(arrived * size), round(flow.at_start * size)
     return TierOutcome(
         name=flow.name,
         capacity_bytes=tier.capacity_bytes * copies,
         bytes_in=bytes_in,
-        bytes_out=bytes_in - resident,
+        bytes_out=at_start + bytes_in - resident,
         bytes_resident=resident,
         refused_bytes=round(flow.writes_refused * size),
     )

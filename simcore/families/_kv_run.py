@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from simcore.roofline.constants import find_constants
 from simcore.roofline.paging import tier_block_bytes
 from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_latencies, tier_seconds_per_block
 from simcore.serving.serve import prepare as prepare_engine
-from simcore.serving.serve import serve
+from simcore.serving.serve import run_before, serve
 from simcore.serving.setup import ServingSetup, StoreSetup
 from simcore.traces.reuse import reuse_unit
 from simcore.traces.trace import Trace
@@ -63,8 +64,10 @@ def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
 
 def served(scenario: Scenario, trace: Trace, setup: ServingSetup) -> Outcome:
     """The outcome of the workload `trace` on `setup`, which may differ from what the scenario says."""
-    result = serve(trace, setup)
-    drained = serve(trace, replace(setup, arrivals="backlog", max_waiting=trace.n))  # a backlog always waits
+    before = run_before(trace, setup)
+    result = serve(trace, setup, before=before)
+    backlog = replace(setup, arrivals="backlog", max_waiting=trace.n)  # a backlog always waits
+    drained = serve(trace, backlog, before=before)
     return outcome_of(scenario, trace, setup, result, sustainable_rps(drained))
 
 
@@ -118,16 +121,13 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         InputError: the HBM pool or a tier does not hold a single block.
     """
     check_context(scenario, trace)
-    engine, gpu = scenario.engine, scenario.gpu
-    constants = find_constants(gpu, engine.family)
+    engine = scenario.engine
     held = held_pool(scenario)
     unit = reuse_unit(held.block_tokens, trace.granule_tokens)
     pages = unit // held.block_tokens
     if held.blocks < pages:
         rule = f"must hold at least one reuse block of {unit} tokens"
         raise InputError(rule, path="tiers.hbm.capacity", value=exact_bytes(scenario.hbm.capacity_bytes))
-    copies = pages * copies_per_block(scenario.model, engine.kv_layout)
-    host_s = host_link_seconds_per_block(gpu, constants, pages * held.block_bytes, copies)
     closed, pattern = scenario.workload.concurrency, scenario.workload.client_pattern
     ramp_up_s = 0.0 if pattern is None or pattern.ramp_up_s is None else pattern.ramp_up_s
     return ServingSetup(
@@ -137,10 +137,6 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         page_tokens=held.block_tokens,
         unit_tokens=unit,
         hbm_policy=scenario.hbm.policy,
-        tiers=tuple(_store(scenario, name, pages, copies) for name in scenario.lower_tiers),
-        host_link_read_s_per_block=host_s,
-        host_link_write_s_per_block=host_s,
-        host_link_latency_s=0.0,
         costs=costs_of(scenario),
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
@@ -151,21 +147,36 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         tenant_priority=engine.tenant_priority,
         preemption_victim=engine.preemption_victim,
         reserve=engine.reserve,
-        load_rule=engine.load,
-        min_load_tokens=engine.min_load_tokens,
-        max_waiting=engine.max_waiting,
         recompute_last=scenario.reuse.recompute_last,
         output_reuse=output_reuse(scenario, trace),
         partial_block=partial_block(scenario, trace),
         arrivals="open" if closed is None else "closed",
         concurrency=closed or 1,
         stagger_s=ramp_up_s / (closed or 1),
-        write_backlog_s=engine.write_backlog_s,
-        overlap=engine.overlap,
-        layers=scenario.model.layers,
-        prefetch=engine.prefetch if len(scenario.lower_tiers) > 1 else "none",
-        prefetch_timeout_s=engine.prefetch_timeout_s,
+        start=scenario.start.kind,
+        start_share=scenario.start.share,
+        **_tiers_and_links(scenario, pages, pages * held.block_bytes),
     )
+
+
+def _tiers_and_links(scenario: Scenario, pages: int, block_bytes_per_gpu: float) -> dict[str, Any]:
+    """The fields of the setup about tiers below HBM: what they are, what moves when, how long it takes."""
+    engine, gpu = scenario.engine, scenario.gpu
+    copies = pages * copies_per_block(scenario.model, engine.kv_layout)
+    host_s = host_link_seconds_per_block(gpu, find_constants(gpu, engine.family), block_bytes_per_gpu, copies)
+    return {
+        "tiers": tuple(_store(scenario, name, pages, copies) for name in scenario.lower_tiers),
+        "host_link_read_s_per_block": host_s,
+        "host_link_write_s_per_block": host_s,
+        "load_rule": engine.load,
+        "min_load_tokens": engine.min_load_tokens,
+        "max_waiting": engine.max_waiting,
+        "write_backlog_s": engine.write_backlog_s,
+        "overlap": engine.overlap,
+        "layers": scenario.model.layers,
+        "prefetch": engine.prefetch if len(scenario.lower_tiers) > 1 else "none",
+        "prefetch_timeout_s": engine.prefetch_timeout_s,
+    }
 
 
 def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup:
@@ -185,6 +196,7 @@ def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup
         write_policy=tier.write_policy,
         write_after_uses=tier.write_after_uses,
         shared=tier.shared,
+        persistent=tier.persistent,
         read_s_per_block=read_s,
         write_s_per_block=write_s,
         read_latency_s=read_latency_s,

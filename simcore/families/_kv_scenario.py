@@ -41,6 +41,20 @@ class ReuseSpec(Spec):
     output: bool | None = None
 
 
+class StartSpec(Spec):
+    """What the caches hold when the workload begins.
+
+    Args:
+        kind: "cold": nothing; "warm": what a run of the workload's first `share` left; "restart": the same, but only in tiers
+            that are `persistent`. That run counts for no metric.
+        share: of the requests, from the first on; 1: all of them, once before.
+    """
+
+    shorthand: ClassVar[str | None] = "kind"
+    kind: Literal["cold", "warm", "restart"] = "cold"
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+
+
 class SloSpec(Spec):
     """Limits that a request must meet to count as goodput."""
 
@@ -75,6 +89,7 @@ class Scenario(Spec):
     workload: WorkloadSpec
     reuse: ReuseSpec = ReuseSpec()
     slo: SloSpec = SloSpec()
+    start: StartSpec = StartSpec()
 
     @model_validator(mode="before")
     @classmethod

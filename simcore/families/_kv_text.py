@@ -37,7 +37,7 @@ def describe(scenario: Scenario) -> list[str]:
         f"HBM {format_bytes(scenario.hbm.capacity_bytes)}/GPU of KV pool, {scenario.hbm.policy}"
         + "".join(_tier_words(scenario, n, t) for n, t in scenario.lower_tiers.items())
         + ".",
-        f"Workload: {_workload_words(scenario.workload)}.",
+        f"Workload: {_workload_words(scenario.workload)}{_start_words(scenario)}.",
         f"Scheduler: up to {engine.max_num_seqs} sequences and {engine.max_num_batched_tokens} tokens a step, "
         f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {block} tokens; "
         f"a prefix below HBM is loaded: {engine.load}{_scheduling_words(engine)}.",
@@ -91,6 +91,15 @@ def _tier_words(scenario: Scenario, name: str, tier: TierSpec) -> str:
     size = f"{format_bytes(tier.capacity_bytes)}{space}{per}"
     write = f", {tier.write_policy}" if tier.write_policy and tier.placement == "inclusive" else ""
     return f"; {name.upper()} {size} at {format_bandwidth(read)}, {tier.policy}, {tier.placement}{write}"
+
+
+def _start_words(scenario: Scenario) -> str:
+    start = scenario.start
+    if start.kind == "cold":
+        return ""
+    first = "the whole of it" if start.share == 1 else f"its first {100 * start.share:g} %"
+    kept = "caches" if start.kind == "warm" else "persistent tiers"
+    return f"; {kept} hold what serving {first} before has left"
 
 
 def _workload_words(workload: WorkloadSpec) -> str:

@@ -21,7 +21,7 @@ def check(st: State) -> None:
     over = served | (request["state"] == REJECTED)
     output = int(st.job["output"][served].sum())
     laws: list[tuple[str, Any]] = [
-        ("blocks in = blocks out + resident", moved_in == moved_out + store["count"]),
+        ("blocks in = blocks out + resident", store["at_start"] + moved_in == moved_out + store["count"]),
         ("resident <= capacity", store["count"] <= store["cap"]),
         ("no block stays pinned", store["idle"] == store["count"]),
         ("no private page is left", replica["private"] == 0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -111,21 +111,33 @@ def _waves(wave: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64
     return np.cumsum(number, dtype=np.int32), np.concatenate(([0], new, [len(wave)])).astype(np.int64)
 
 
-def lower(trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, ModuleType]], *, leap: bool) -> State:
-    """The state at time 0. `policies`: the set of eviction policies, by number.
+def _first(arrays: TraceArrays, n: int) -> TraceArrays:
+    """The first n requests, their blocks by the same names."""
+    job = np.array(arrays.job[:n]).view(np.recarray)
+    job["follower"][job["follower"] >= n] = NONE
+    starts = arrays.wave_start[arrays.wave_start < n]
+    return replace(arrays, job=job, wave_start=np.append(starts, n))
+
+
+def lower(
+    trace: Trace, setup: ServingSetup, policies: Sequence[tuple[str, ModuleType]], *, leap: bool, first: int | None = None
+) -> State:
+    """The state at time 0. `policies`: the set of eviction policies, by number. `first`: only so many requests.
 
     Raises:
         InputError: as `trace_arrays`, or step times whose sums an integer of picoseconds may not hold.
     """
     output = setup.output_reuse and trace.has_output_ids
     arrays = trace_arrays(trace, setup.unit_tokens, partial_block=setup.partial_block, output=output)
+    arrays = arrays if first is None else _first(arrays, first)
     names = [name for name, _ in policies]
     modules = [module for _, module in policies]
-    n, replicas, tiers = trace.n, setup.replicas, len(setup.tiers)
+    n, replicas, tiers = len(arrays.job), setup.replicas, len(setup.tiers)
 
     request = _records(n, state.REQUEST)
     request["arrival"] = request["load_start"] = NONE
-    request["class_"], classes = _classes(trace, setup)
+    request_class, classes = _classes(trace, setup)
+    request["class_"] = request_class[:n]
     replica = _records(replicas, state.REPLICA)
     for field in ("blocked", "current", "queue_head", "run_tail", "ended_head", "ended_tail"):
         replica[field] = NONE
@@ -178,7 +190,7 @@ def _classes(trace: Trace, setup: ServingSetup) -> tuple[NDArray[np.int64], int]
 
 def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int, leap: bool) -> Any:
     par = _records(1, state.PAR)[0]
-    par.requests = trace.n
+    par.requests = len(arrays.job)
     par.replicas = setup.replicas
     par.tiers = len(setup.tiers)
     par.waves = len(arrays.wave_start) - 1

@@ -24,12 +24,13 @@ class StoreFlow:
     prefetch the first below it); `in_demoted` evicted above (written back); `in_written` copied (written through).
     Out: `out_evicted` and still held by a tier below; `out_dropped`, evicted and held by none below; `out_promoted` to HBM.
     `writes_refused`: blocks that did not come in since the links were backed up or the policy kept what it had.
-    In = out + resident.
+    At start + in = out + resident.
     """
 
     name: str
     capacity_blocks: int
     resident_blocks: int
+    at_start: int
     lookups: int
     hits: int
     misses: int

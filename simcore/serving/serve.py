@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from types import ModuleType
 
 import numpy as np
 
@@ -13,31 +15,58 @@ from simcore.serving.engine import covering, engine, policy_module
 from simcore.serving.lower import lower, scratch
 from simcore.serving.result import ServingResult, collect
 from simcore.serving.setup import ServingSetup
+from simcore.serving.starts import keeps, take_over
 from simcore.serving.state import FINE, LATEST, PICOSECONDS, TOO_LATE, State
 from simcore.traces.trace import Trace
 
 
-def serve(trace: Trace, setup: ServingSetup, leap: bool = True) -> ServingResult:
+def serve(trace: Trace, setup: ServingSetup, leap: bool = True, before: State | None = None) -> ServingResult:
     """Simulate `trace` on the replicas of `setup`; the same arguments always give the same result.
 
     Args:
         leap: advance decode steps between events at once. Without it each is taken by itself, to the same result.
+        before: of a start that is not cold: what `run_before` gave for this trace and the same stores; absent: it is run now.
 
     Raises:
         InputError: the setup is not valid, a policy is unknown, needs what this engine lacks or may refuse what HBM must take,
             the trace does not have blocks of `unit_tokens`, or the run leaves the span of the clock (26 days).
         InternalError: the engine broke one of its own laws.
     """
-    setup.validate()
-    _check_policies(setup)
-    names = covering({setup.hbm_policy, *(tier.policy for tier in setup.tiers)})
-    st = lower(trace, setup, [(name, policy_module(name)) for name in names], leap=leap)
+    if before is None:
+        before = run_before(trace, setup, leap)
+    names, policies = _policies(setup)
+    st = lower(trace, setup, policies, leap=leap)
     try:
+        if before is not None:
+            take_over(setup, [module for _, module in policies], before, st)
         _raise_fault(int(engine(names, st)(st)), st)
         laws.check(st)
         return collect(setup, st)
     finally:
         scratch.give(st.slot)
+
+
+def run_before(trace: Trace, setup: ServingSetup, leap: bool = True) -> State | None:
+    """The finished run that fills the stores before the one that counts: the first `start_share` of the requests. None: they
+    start empty.
+
+    Raises:
+        InputError, InternalError: as `serve`.
+    """
+    setup.validate()
+    _check_policies(setup)
+    if not any(keeps(setup)):
+        return None
+    names, policies = _policies(setup)
+    st = lower(trace, setup, policies, leap=leap, first=math.ceil(setup.start_share * trace.n))
+    _raise_fault(int(engine(names, st)(st)), st)
+    laws.check(st)
+    return st
+
+
+def _policies(setup: ServingSetup) -> tuple[tuple[str, ...], list[tuple[str, ModuleType]]]:
+    names = covering({setup.hbm_policy, *(tier.policy for tier in setup.tiers)})
+    return names, [(name, policy_module(name)) for name in names]
 
 
 def prepare(policies: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ PLACEMENTS = ("exclusive", "inclusive")
 WRITE_POLICIES = ("write_back", "write_through", "write_through_selective")
 LOAD_RULES = ("always", "never", "cheaper", "threshold")
 ARRIVALS = ("open", "closed", "backlog")
+STARTS = ("cold", "warm", "restart")
 OVERLAPS = ("none", "layer", "full")
 PREFETCHES = ("none", "best_effort", "wait", "timeout")
 ROUTERS = ("round_robin", "least_loaded")
@@ -35,6 +36,7 @@ class StoreSetup:
             each that `write_after_uses` requests were through with since it entered HBM.
         write_after_uses: see there.
         shared: one store and one link for all replicas.
+        persistent: its blocks outlast a restart.
         read_s_per_block, write_s_per_block: time of a block on its link.
         read_latency_s, write_latency_s: from the last byte on its link to the block being usable.
     """
@@ -46,6 +48,7 @@ class StoreSetup:
     write_policy: str | None = None
     write_after_uses: int = 2
     shared: bool = False
+    persistent: bool = False
     read_s_per_block: float = 0.0
     write_s_per_block: float = 0.0
     read_latency_s: float = 0.0
@@ -116,6 +119,9 @@ class ServingSetup:
             it uses of blocks on their way "best_effort": none, "wait": all, "timeout": those there `prefetch_timeout_s` after
             its arrival.
         prefetch_timeout_s: of "timeout".
+        start: "cold": all stores are empty; "warm": as a run of the first `start_share` of the requests (rounded up) left them,
+            every block usable; "restart": so in persistent tiers, the others empty.
+        start_share: see there.
         note_misses: find out of every prompt token that was not found why; no time depends on it.
     """
 
@@ -153,6 +159,8 @@ class ServingSetup:
     layers: int = 1
     prefetch: str = "none"
     prefetch_timeout_s: float = 1.0
+    start: str = "cold"
+    start_share: float = 1.0
     note_misses: bool = False
 
     def validate(self) -> None:
@@ -169,6 +177,9 @@ class ServingSetup:
         _one_of("load_rule", self.load_rule, LOAD_RULES)
         _one_of("arrivals", self.arrivals, ARRIVALS)
         _one_of("router", self.router, ROUTERS)
+        _one_of("start", self.start, STARTS)
+        if not 0 < self.start_share <= 1:
+            raise InputError("must be above 0 and at most 1", path="start_share", value=self.start_share)
         _one_of("overlap", self.overlap, OVERLAPS)
         _one_of("prefetch", self.prefetch, PREFETCHES)
         if self.prefetch != "none" and len(self.tiers) < 2:

@@ -87,7 +87,7 @@ FOUND = np.dtype(_fields("hits run leading resident idle ready", _I8))  # scratc
 _STORE = [
     *_fields("map objects words reals random", _U8),
     *_fields("heads free fresh policy spare spares slots", _U4),
-    *_fields("cap used count idle lookups hits readmission_lookups readmission_hits", _I8),
+    *_fields("opened at_start cap used count idle lookups hits readmission_lookups readmission_hits", _I8),
     *_fields("in_computed in_loaded in_demoted in_written out_evicted out_promoted out_dropped writes_refused", _I8),
 ]
 _NODE = [("prev", _U4), ("next", _U4), ("obj", _U4), ("pins", _U4), ("ready", _I8)]

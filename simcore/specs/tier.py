@@ -26,6 +26,7 @@ class TierSpec(Spec):
             "write_through_selective": once `write_after_uses` requests have used it in HBM. The words are SGLang HiCache's.
         write_after_uses: of write_through_selective (SGLang: 2).
         shared: one store for all replicas.
+        persistent: its blocks outlast a restart of the engines.
         read_bandwidth_bytes_per_s, write_bandwidth_bytes_per_s: of a device or network, not of the GPU's host link.
         read_latency_s, write_latency_s: before the first byte, once per transfer.
         copy_overhead_s: cost of each separate copy, which makes small copies slow.
@@ -57,6 +58,7 @@ class TierSpec(Spec):
     write_policy: Literal["write_back", "write_through", "write_through_selective"] | None = None
     write_after_uses: Annotated[int, Field(ge=1, le=2**31)] = 2
     shared: bool = False
+    persistent: bool = False
     read_bandwidth_bytes_per_s: BytesPerSecond | None = None
     write_bandwidth_bytes_per_s: BytesPerSecond | None = None
     read_latency_s: Seconds = 0.0

@@ -99,6 +99,7 @@ def ideal_hit(
     partial_block: bool = False,
     output: bool = True,
     recompute_last: bool = True,
+    known: int = 0,
 ) -> IdealHit:
     """What a cache that never evicts would find, requests taken one by one in the trace's order.
 
@@ -108,11 +109,13 @@ def ideal_hit(
         unit_tokens: block size, a multiple of the granule; None: the granule.
         partial_block, output: which blocks exist, as in `units`.
         recompute_last: a prompt found whole still computes its last block, as serving engines do to get logits.
+        known: all blocks of the first so many requests are there from the start.
     """
     unit = trace.granule_tokens if unit_tokens is None else unit_tokens
     view = units(trace, unit, partial_block=partial_block, output=output)
     first = np.empty(view.n_ids, np.int64)
     first[view.ids[::-1]] = np.arange(len(view.ids) - 1, -1, -1)  # of repeated indices the last one written stays
+    first[view.ids[: view.start[known]]] = -1
     seen = first[view.ids] < np.repeat(view.start[:-1], np.diff(view.start))
     total = np.concatenate(([0], np.cumsum(seen)))
     hit_units = total[view.start[:-1] + view.prompt_units] - total[view.start[:-1]]

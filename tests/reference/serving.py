@@ -57,6 +57,9 @@ tier above that has the block, once it is usable there. A write passes the link 
 before that the host link. It is refused if one of them is taken for longer than `write_backlog_s` from now, or if nothing can
 leave a full target.
 
+STARTS. "cold": the stores are empty. "warm": the first `start_share` of the requests, rounded up, have been served before, from
+time 0 on; the stores are as that left them, every block usable; nothing else of it counts. "restart": so in persistent tiers.
+
 WHY TOKENS ARE MISSING (`note_misses`), at the first admission, block by block behind the run: NOT LOADED: the load rule gave
 it up. ALIGNMENT: the last block, asked for before, of a prompt that ends with it, with `recompute_last`. FIRST USE: no
 request admitted so far has it in its prompt, none that has ended in its output. It is in a store of this replica's: as the
@@ -71,6 +74,7 @@ into blocks of the pool. Room is made by evicting one block at a time until the 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -86,9 +90,9 @@ from tests.reference.tiers import PICOSECONDS, build_tiers, picoseconds
 
 
 class Serving:
-    def __init__(self, trace: Trace, setup: ServingSetup) -> None:
+    def __init__(self, trace: Trace, setup: ServingSetup, n: int) -> None:
         self.setup = setup
-        self.requests = [Request(trace, setup, i) for i in range(trace.n)]
+        self.requests = [Request(trace, setup, i) for i in range(n)]
         self.replicas = [Replica(setup, tiers) for tiers in build_tiers(setup)]
         self.open, self.closed = setup.arrivals == "open", setup.arrivals == "closed"
         self.coming = [q for q in self.requests if not self.chained(q)]
@@ -167,6 +171,13 @@ class Serving:
         if wave > self.wave:
             self.wave, self.wave_open = wave, self.seen
 
+    def take_over(self, before: Serving) -> None:
+        """Begin with the stores of an earlier run, or those of them that outlast a restart."""
+        for new, old in zip(self.replicas, before.replicas, strict=True):
+            for k, (store, left) in enumerate(zip(new.tiers.stores, old.tiers.stores, strict=True)):
+                if self.setup.start == "warm" or (k > 0 and self.setup.tiers[k - 1].persistent):
+                    store.take_over(left)
+
 
 PHASES = ("queue_again", "prefill", "prefill_again", "decode")
 
@@ -183,7 +194,11 @@ def spent(q: Request) -> Counter[str]:
 
 def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
     """What `simcore.serving.serve.serve` returns, without `events`."""
-    serving = Serving(trace, setup)
+    serving = Serving(trace, setup, trace.n)
+    if setup.start != "cold":
+        before = Serving(trace, setup, math.ceil(setup.start_share * trace.n))
+        before.run()
+        serving.take_over(before)
     serving.run()
     requests, replicas = serving.requests, serving.replicas
     response = picoseconds(setup.costs.request_s)

@@ -45,6 +45,11 @@ class Store:
         self.ready: dict[int, int] = {}  # from when on it is usable
         self.flow: Counter[str] = Counter()
 
+    def take_over(self, left: Store) -> None:
+        self.policy, self.pins, self.uses = left.policy, left.pins, left.uses
+        self.ready = dict.fromkeys(left.ready, 0)
+        self.flow["at_start"] = len(left.pins)
+
     def enter(self, block: int, ready: int) -> None:
         assert block not in self.pins and len(self.pins) < self.capacity
         self.pins[block], self.ready[block], self.uses[block] = 0, ready, 0

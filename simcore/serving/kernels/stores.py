@@ -16,8 +16,9 @@ from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_p
 @kernel
 def open_stores(st: State) -> None:
     for s in range(len(st.store)):
-        st.store[s].fresh = st.store[s].heads + np.uint32(LIST_HEADS)
-        init(st, s)
+        if st.store[s].opened == 0:  # else it goes on as an earlier run left it
+            st.store[s].fresh = st.store[s].heads + np.uint32(LIST_HEADS)
+            init(st, s)
 
 
 @kernel

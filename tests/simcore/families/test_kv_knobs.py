@@ -129,6 +129,9 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("tiers.dram.usd_per_gib", "50 USD/GiB", {}),
     ("tiers.dram.device_price", "500 USD", {}),
     ("reuse.output", False, {}),
+    ("start.kind", "warm", {}),
+    ("start.share", 0.1, {"start": "warm"}),
+    ("tiers.dram.persistent", True, {"start": "restart"}),
     ("slo.ttft", "1 ms", {}),
     ("slo.tpot", "1 ms", {}),
     ("workload.request_rate", 5, {}),
@@ -282,6 +285,22 @@ def _spec_in(annotation: Any) -> type[Spec] | None:
     if typing.get_origin(annotation) in (typing.Union, types.UnionType, typing.Annotated, dict):
         return next((s for a in typing.get_args(annotation) if (s := _spec_in(a))), None)
     return None
+
+
+def test_a_restart_finds_what_drives_kept() -> None:
+    """SGLang#32503 measured so: prefix reuse of 98.6 % with a file tier, 98.5 % after a restart, 9 % without it."""
+    nvme = {"tiers.cxl": None, "tiers.nvme": {"preset": "nvme-gen5", "capacity": "500 GiB", "placement": "inclusive"}}
+    cold, warm, restart = (measured({**nvme, "engine.load": "always", "start": kind}) for kind in ("cold", "warm", "restart"))
+    for values in (cold, warm, restart):
+        assert values["hit_ratio"] <= values["hit_ceiling"]
+    assert cold["hit_ceiling"] < restart["hit_ceiling"] == warm["hit_ceiling"]
+    assert restart["hit_ratio"] > 0.98 * warm["hit_ratio"] > 0.98 * cold["hit_ratio"]
+    assert restart["prompt_share_hbm"] < warm["prompt_share_hbm"]
+
+
+def test_a_restart_without_persistent_tiers_is_a_cold_start() -> None:
+    keys = [simcore.canonical(simcore.build_scenario(with_paths({"start": kind}))) for kind in ("cold", "restart")]
+    assert keys[0] == keys[1]
 
 
 def test_no_field_is_missing_from_this_list() -> None:

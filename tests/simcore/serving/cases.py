@@ -11,7 +11,7 @@ import numpy as np
 from simcore.roofline.step_time import StepCosts
 from simcore.serving.result import ServingResult
 from simcore.serving.serve import serve
-from simcore.serving.setup import OVERLAPS, PREFETCHES, WRITE_POLICIES, ServingSetup, StoreSetup
+from simcore.serving.setup import OVERLAPS, PREFETCHES, STARTS, WRITE_POLICIES, ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
 
 UNIT = 4  # tokens of a reuse block in hand-made cases
@@ -105,6 +105,8 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         router=str(_pick(rng, ["round_robin", "least_loaded"])),
         write_backlog_s=float(_pick(rng, [0.0, 0.01, 10.0])),
         overlap=str(_pick(rng, ["none", *OVERLAPS])),
+        start=str(_pick(rng, ["cold", "cold", *STARTS])),
+        start_share=float(_pick(rng, [0.01, 0.5, 1.0])),
         layers=int(_pick(rng, [1, 3, 32])),
         prefetch=str(_pick(rng, ["none", *PREFETCHES])) if len(tiers) > 1 else "none",
         prefetch_timeout_s=float(_pick(rng, [0.0, 0.05, 1.0])),
@@ -129,6 +131,7 @@ def _random_tier(rng: np.random.Generator, k: int) -> StoreSetup:
         write_policy=None if placement == "exclusive" else str(_pick(rng, ["write_through", *WRITE_POLICIES])),
         write_after_uses=int(_pick(rng, [1, 2, 3])),
         shared=rng.random() < 0.5,
+        persistent=rng.random() < 0.7,
         read_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
         write_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
         read_latency_s=float(_pick(rng, [0.0, 1e-4])),

@@ -394,3 +394,35 @@ def test_an_inclusive_tier_keeps_what_is_prefetched() -> None:
 def test_prefetch_needs_somewhere_to_fetch_to() -> None:
     with pytest.raises(InputError, match="prefetch: needs two tiers below HBM"):
         run(["a"], 1, tier(), prefetch="wait")
+
+
+@pytest.mark.parametrize(
+    ("start", "persistent", "expected"),
+    [("cold", True, [0, 0]), ("warm", False, [2, 0]), ("restart", True, [0, 2]), ("restart", False, [0, 0])],
+)
+def test_what_a_start_leaves(start: str, persistent: bool, expected: list[int]) -> None:
+    result = run(["ab"], 9, tier(placement="inclusive", persistent=persistent), start=start)
+    assert found(result) == [expected]
+    assert result.stores["dram"].at_start == (2 if start == "warm" or (start, persistent) == ("restart", True) else 0)
+    assert result.stores["hbm"].at_start == (2 if start == "warm" else 0)
+    assert result.stores["hbm"].lookups == 2 and result.prefill_tokens == (8 if expected == [0, 0] else 1)
+
+
+def test_a_share_of_the_requests_before() -> None:
+    for share, expected in ((0.1, [1, 0, 0]), (0.34, [1, 1, 0]), (1.0, [1, 1, 1])):
+        result = run(["a", "b", "c"], 9, start="warm", start_share=share)
+        assert result.hit_tokens[:, 0].tolist() == [4 * blocks for blocks in expected]
+
+
+def test_a_warm_store_goes_on_in_the_order_it_had() -> None:
+    # a, b, a leave b the older in a pool of two
+    result = one_by_one(trace_of([(0, blocks, 1) for blocks in "abacb"]), setup_of(2, start="warm", start_share=0.6))
+    assert result.hit_tokens[:, 0].tolist() == [4, 4, 4, 0, 0]
+    again = one_by_one(trace_of([(0, blocks, 1) for blocks in "abaca"]), setup_of(2, start="warm", start_share=0.6))
+    assert again.hit_tokens[:, 0].tolist() == [4, 4, 4, 0, 4]
+
+
+@pytest.mark.parametrize("share", [0.0, 1.1, float("nan")])
+def test_a_share_is_a_share(share: float) -> None:
+    with pytest.raises(InputError, match="start_share: must be above 0 and at most 1"):
+        run(["a"], 1, start="warm", start_share=share)
