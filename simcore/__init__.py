@@ -12,7 +12,7 @@ import simcore.edited  # noqa: F401  # before all else: it takes the time
 from simcore.errors import InputError, SimcoreError
 
 if TYPE_CHECKING:
-    from simcore.accounting import Account
+    from simcore.accounting import Account, Errors
     from simcore.families._kv_size import deployment_of
     from simcore.metrics import METRICS, Metric, find_metric, mean_values, metric_values
     from simcore.outcome import Outcome
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         check_workload,
         describe,
         expand_scenario,
+        expected_errors,
         explain,
         load_scenario,
         measure,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from simcore.validation.compare import Compared, validation_cases
 
 _LATER = {
-    "accounting": "Account",
+    "accounting": "Account Errors",
     "families._kv_size": "deployment_of",
     "metrics": "METRICS Metric find_metric mean_values metric_values",
     "outcome": "Outcome",
@@ -64,8 +65,8 @@ _LATER = {
     "roofline.sizing": "Deployment Sizing StageSize build_deployment size",
     "roofline.working": "Term working",
     "scenario": (
-        "account build_scenario canonical check_workload describe expand_scenario explain load_scenario measure prepare "
-        "simulate static_metrics trust"
+        "account build_scenario canonical check_workload describe expand_scenario expected_errors explain load_scenario "
+        "measure prepare simulate static_metrics trust"
     ),
     "specs.base": "yaml_dict",
     "tenants": "TenantOutcome tenant_outcomes",
@@ -92,6 +93,7 @@ __all__ = [
     "Compared",
     "Curve",
     "Deployment",
+    "Errors",
     "InputError",
     "Lever",
     "LruCurve",
@@ -112,6 +114,7 @@ __all__ = [
     "describe",
     "describe_trace",
     "expand_scenario",
+    "expected_errors",
     "explain",
     "find_metric",
     "format_of",

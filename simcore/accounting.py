@@ -60,6 +60,25 @@ THRASH = 0.1
 
 
 @dataclass(frozen=True)
+class Errors:
+    """How far the latencies of a scenario are expected to be off: median relative errors; None where nobody measured.
+
+    Attributes:
+        kind: what the step times rest on: "calibrated" (this model, GPU and engine), "another model", "uncalibrated".
+    """
+
+    kind: str
+    ttft: float | None
+    tpot: float | None
+
+    def e2e(self, ttft_s: float | None, e2e_s: float | None) -> float | None:
+        """Of a request with this time to first token and in all: the two errors by the time they act on, both one way."""
+        if self.ttft is None or self.tpot is None or ttft_s is None or not e2e_s:
+            return None
+        return (self.ttft * ttft_s + self.tpot * (e2e_s - ttft_s)) / e2e_s
+
+
+@dataclass(frozen=True)
 class WhatIf:
     """The same workload with one thing twice as large or as fast; ratios to the run as it is (1: no change)."""
 

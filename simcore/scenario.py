@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from simcore.accounting import Account
+from simcore.accounting import Account, Errors
 from simcore.errors import InputError
 from simcore.metrics import mean_values, metric_values
 from simcore.outcome import Outcome
@@ -21,7 +21,7 @@ from simcore.yamlio import load_yaml
 FAMILIES = "simcore.families"
 CONTRACT = (
     *("Scenario", "check_workload", "prepare", "simulate", "account", "static_metrics"),
-    *("canonical", "describe", "explain", "trust"),
+    *("canonical", "describe", "expected_errors", "explain", "trust"),
 )
 SPACE_KEYS = frozenset({"scenario", "search", "objectives"})
 
@@ -140,6 +140,12 @@ def describe(scenario: Spec) -> list[str]:
 def explain(scenario: Spec) -> list[str]:
     """The arithmetic behind capacity, HBM bytes and step time, one line an item."""
     return list(_module(scenario).explain(scenario))
+
+
+def expected_errors(scenario: Spec) -> Errors:
+    """How far the latencies of this scenario are expected to be off."""
+    found: Errors = _module(scenario).expected_errors(scenario)
+    return found
 
 
 def trust(scenario: Spec) -> list[str]:

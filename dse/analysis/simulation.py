@@ -14,7 +14,7 @@ from simcore import find_metric, tenant_outcomes
 from simcore.units import GIB, format_value
 
 if TYPE_CHECKING:
-    from simcore import Outcome
+    from simcore import Errors, Outcome
 
 Values = Mapping[str, float | None]
 LATENCIES = ("ttft", "tpot", "e2e")
@@ -53,6 +53,11 @@ class Simulated:
     name: str
     outcome: Outcome
     metrics: Values
+    errors: Errors | None = None
+
+    def off_by(self) -> dict[str, Any] | None:
+        """Expected relative errors of the latencies, and what they rest on."""
+        return None if self.errors is None else {"kind": self.errors.kind, **off_by(self.metrics, self.errors)}
 
     def tiers(self) -> list[dict[str, Any]]:
         """One mapping per tier, top to bottom: the shape of `--json`."""
@@ -126,18 +131,36 @@ def _found(found: float, ceiling: float) -> str:
     return f"{percent(found)} % of prompt tokens found of the {percent(ceiling)} % that any cache could find"
 
 
-def latency_lines(values: Values) -> list[str]:
-    """Mean and percentiles of each latency that applies, one line each, one unit a line."""
+def off_by(values: Values, errors: Errors) -> dict[str, float | None]:
+    """Expected relative error of each latency."""
+    e2e = errors.e2e(values.get("ttft_mean_s"), values.get("e2e_mean_s"))
+    return {"ttft": errors.ttft, "tpot": errors.tpot, "e2e": e2e}
+
+
+def latency_lines(values: Values, errors: Errors | None = None) -> list[str]:
+    """Mean and percentiles of each latency that applies, with its expected error; one line each, one unit a line."""
     rows = []
     for name in LATENCIES:
         found = [values.get(f"{name}_{s}_s") for s in STATISTICS]
         if any(v is not None for v in found):
             scale = scale_for("s", found)
             label = f"{word(name)} {scale.label}"
-            rows.append((label, [INACTIVE if v is None else scale.number(v) for v in found]))
+            off = off_by(values, errors)[name] if errors is not None else None
+            cells = [INACTIVE if v is None else scale.number(v) for v in found]
+            rows.append((label, [*cells, "?" if off is None else f"{percent(off)} %"]))
     columns = [Column("latency", "", tuple(label for label, _ in rows), "left")]
     columns += [Column(s, "", tuple(cells[i] for _, cells in rows)) for i, s in enumerate(STATISTICS)]
+    if errors is not None:
+        columns.append(Column("off by", "", tuple(cells[-1] for _, cells in rows)))
     return render(columns)
+
+
+def error_sentence(errors: Errors | None) -> str:
+    """What the expected errors rest on."""
+    if errors is None:
+        return ""
+    unknown = "" if errors.ttft is not None else "; how far off was never measured (?)"
+    return f" Step times: {errors.kind}{unknown}."
 
 
 def load_sentence(values: Values) -> str:
@@ -218,7 +241,8 @@ def simulation_lines(run: Simulated, width: int) -> list[str]:
     values = run.metrics
     said = [sentence for sentence in (*warnings(values), regime(run)) if sentence]
     lines = [line for sentence in said for line in wrapped(sentence, width, "  ")]
-    lines += ["", *tier_lines(run), "", *latency_lines(values), *wrapped(load_sentence(values), width, "   "), ""]
+    lines += ["", *tier_lines(run), "", *latency_lines(values, run.errors)]
+    lines += [*wrapped(load_sentence(values) + error_sentence(run.errors), width, "   "), ""]
     if tenants := tenant_lines(tenant_outcomes(run.outcome)):
         lines += [*tenants, ""]
     for label, names in (

@@ -149,9 +149,10 @@ def simulated(job: Job, name: str) -> Simulated:
     """Simulate one member; its tables are those of the first replication, its metrics the mean of all."""
     scenario = job.scenarios[name]
     outcome = simcore.simulate(scenario, seed=job.seed)
+    errors = simcore.expected_errors(scenario)
     if job.replications == 1:
-        return Simulated(name, outcome, simcore.metric_values(outcome))
-    return Simulated(name, outcome, simcore.measure(scenario, seed=job.seed, replications=job.replications))
+        return Simulated(name, outcome, simcore.metric_values(outcome), errors)
+    return Simulated(name, outcome, simcore.measure(scenario, seed=job.seed, replications=job.replications), errors)
 
 
 def as_object(
@@ -165,10 +166,11 @@ def as_object(
         "metrics": dict(total),
         "units": {key: simcore.find_metric(key).unit for key in total},
         "members": [
-            {"name": r.name, "metrics": dict(r.metrics), "tiers": r.tiers(), "tenants": r.tenants()}
+            {"name": r.name, "metrics": dict(r.metrics), "errors": r.off_by(), "tiers": r.tiers(), "tenants": r.tenants()}
             | ({"explain": explained[r.name]} if explained else {})
             for r in runs
         ],
+        "errors": runs[0].off_by() if len(runs) == 1 else None,
         "tiers": runs[0].tiers() if len(runs) == 1 else [],
         "tenants": runs[0].tenants() if len(runs) == 1 else [],
         "versions": versions(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simcore.accounting import Errors
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_static import costs_of, hbm
 from simcore.families._kv_static import held as held_pool
@@ -159,6 +160,15 @@ def explain(scenario: Scenario) -> list[str]:
         f"Prefill rate without attention {budget / float(costs.lin_s[budget]):,.0f} tokens/s per replica",
         *_pipeline_words(scenario),
     ]
+
+
+def expected_errors(scenario: Scenario) -> Errors:
+    """Expected errors of TTFT and TPOT, by what the step times rest on."""
+    constants = find_constants(scenario.gpu, scenario.engine.family)
+    if constants.ttft_error is None or constants.tpot_error is None:
+        return Errors("uncalibrated", None, None)
+    kind = "calibrated" if constants.measured_model == scenario.model.name else "another model"
+    return Errors(kind, *((constants.ttft_error, constants.tpot_error) if kind == "calibrated" else (None, None)))
 
 
 def trust(scenario: Scenario) -> list[str]:

@@ -9,7 +9,7 @@ from simcore.families._kv_canonical import canonical
 from simcore.families._kv_run import check_workload, prepare, simulate
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_static import static_metrics
-from simcore.families._kv_text import describe, explain, trust
+from simcore.families._kv_text import describe, expected_errors, explain, trust
 
 __all__ = [
     "Scenario",
@@ -17,6 +17,7 @@ __all__ = [
     "canonical",
     "check_workload",
     "describe",
+    "expected_errors",
     "explain",
     "prepare",
     "simulate",

@@ -75,11 +75,19 @@ def test_a_design_whose_figures_have_changed_says_so(real: None, dse: Dse, folde
 
 def test_one_scenario_as_json_and_explained(real: None, dse: Dse) -> None:
     data = dse("simulate", "scenario.yaml", "--json").data
-    assert list(data) == ["scenario", "metrics", "units", "members", "tiers", "tenants", "versions"]
+    assert list(data) == ["scenario", "metrics", "units", "members", "errors", "tiers", "tenants", "versions"]
     assert data["scenario"]["model"]["layers"] == 32 and data["units"]["ttft_p99_s"] == "s"
     hbm, dram = data["tiers"]
     assert hbm["capacity_bytes"] == 4 * 2**30 and dram["bytes_in"] == dram["bytes_out"] + dram["bytes_resident"]
     assert data["members"][0]["metrics"] == data["metrics"] and "numba" in data["versions"]
+    assert data["errors"] == {"kind": "another model", "ttft": None, "tpot": None, "e2e": None}
+    larger = ("--set", "model=llama-3.1-70b", "--set", "gpu.count=4")
+    known, values = (dse("simulate", "scenario.yaml", *larger, "--json").data[key] for key in ("errors", "metrics"))
+    share = values["ttft_mean_s"] / values["e2e_mean_s"]
+    assert known["kind"] == "calibrated" and 0 < known["tpot"] < known["ttft"] < 0.5
+    assert known["e2e"] == pytest.approx(share * known["ttft"] + (1 - share) * known["tpot"])
+    shown = dse("simulate", "scenario.yaml", *larger).out
+    assert "off by" in shown and "Step times: calibrated." in shown
     text = dse("simulate", "scenario.yaml", "--explain").out
     assert "KV bytes per token = 32 layers x 8 KV heads" in text and "131,072 B" in text
     assert "HBM per GPU = weights" in text and "What the words mean" in text
