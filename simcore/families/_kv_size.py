@@ -9,7 +9,7 @@ from simcore.specs.base import Spec
 
 
 def deployment_of(scenario: Spec) -> Deployment:
-    """The scenario's memory without its workload; the pool is HBM's capacity, a request as long as the model allows.
+    """The scenario's memory without its workload: the pool is HBM's capacity, a request as long as engine and model allow.
 
     Raises:
         InputError: a scenario of another family, which has no KV cache.

@@ -22,6 +22,8 @@ class KvFormat(Spec):
         group: values that share one set of scales; "vector": one set for each K or V head vector (or latent); absent:
             one scale per tensor or layer, which costs nothing per token.
         scale_bits: bits of one set of scales (scale and zero point together).
+        overhead_bits: mean bits a value costs beside its own and its scales (values kept apart, pointers).
+        residual_tokens: the last tokens of a sequence that stay at 16 bits.
         rope_bits: bits of the positional part of a latent where that part is kept apart; such a format is for MLA only.
         read_cost: time an attention kernel takes to read it over the time its bytes take; above 1 where unpacking costs.
         source, date: where the layout is from.
@@ -31,6 +33,8 @@ class KvFormat(Spec):
     bits: Annotated[int, Field(gt=0)]
     group: Annotated[int, Field(gt=0)] | Literal["vector"] | None = None
     scale_bits: Bits = 0
+    overhead_bits: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    residual_tokens: Bits = 0
     rope_bits: Bits | None = None
     read_cost: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
     source: str
@@ -41,18 +45,18 @@ class KvFormat(Spec):
         """16-bit formats are the reference that others are compared with."""
         return self.bits >= 16
 
-    def vector_bits(self, width: int) -> int:
-        """Bits of one stored vector of `width` values, scales included.
+    def vector_bits(self, width: int) -> float:
+        """Bits of one stored vector of `width` values, scales included; a whole number unless there are `overhead_bits`.
 
         Raises:
             InputError: the group does not divide the vector (engines refuse that too).
         """
         if self.group is None:
-            return width * self.bits
+            return width * (self.bits + self.overhead_bits)
         group = width if self.group == "vector" else self.group
         if width % group:
             raise InputError(f"its group of {group} values must divide a vector of {width} values")
-        return width * self.bits + width // group * self.scale_bits
+        return width * (self.bits + self.overhead_bits) + width // group * self.scale_bits
 
     def bits_per_value(self, width: int) -> float:
         """Mean bits of a value in a vector of `width` values, scales included."""

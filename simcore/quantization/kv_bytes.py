@@ -6,7 +6,8 @@ vectors with their scales, so they are exact, not means.
 
 A sliding-window layer either grows like any other ("unified": pages are shared, memory for the full length is spent) or
 holds a ring of the last `window_tokens` ("ring"): then its bytes are fixed per sequence and drop out of bytes per token.
-A recurrent layer holds a state of fixed size per sequence and nothing per token.
+A recurrent layer holds a state of fixed size per sequence and nothing per token. A format that keeps the last tokens at
+16 bits costs the difference once per sequence.
 """
 
 from __future__ import annotations
@@ -98,23 +99,19 @@ def layer_groups(
     heads = heads_per_gpu(model, tp) if tp else model.kv_heads
     state = _state_bytes(model, tp or 1)
     kinds, pairs = model.layer_kinds(), kv_format.per_layer(model.layers)
-    bits: dict[LayerKind, list[int]] = {}
-    known: dict[KvPair, int] = {}
+    found: dict[LayerKind, list[tuple[float, float]]] = {}
+    known: dict[tuple[LayerKind, KvPair], tuple[float, float]] = {}
     for layer in layers if layers is not None else range(model.layers):
-        pair = pairs[layer]
-        if kinds[layer] != "state" and pair not in known:
-            known[pair] = _layer_bits(model, pair, heads)
-        bits.setdefault(kinds[layer], []).append(8 * state if kinds[layer] == "state" else known[pair])
-    return tuple(_group(model, kind, bits[kind], window_cache) for kind in KINDS if kind in bits)
+        kind, pair = kinds[layer], pairs[layer]
+        if (kind, pair) not in known:
+            known[kind, pair] = (8.0 * state, 0.0) if kind == "state" else _layer_bits(model, pair, heads, kind, window_cache)
+        found.setdefault(kind, []).append(known[kind, pair])
+    return tuple(_group(kind, found[kind]) for kind in KINDS if kind in found)
 
 
-def _group(model: ModelSpec, kind: LayerKind, bits: list[int], window_cache: WindowCache) -> LayerGroup:
-    size = sum(bits) / 8
-    if kind == "state":
-        return LayerGroup(kind, len(bits), size, 0.0)
-    if kind == "window" and window_cache == "ring" and model.sliding is not None:
-        return LayerGroup(kind, len(bits), size * model.sliding.window_tokens, 0.0)
-    return LayerGroup(kind, len(bits), 0.0, size)
+def _group(kind: LayerKind, bits: list[tuple[float, float]]) -> LayerGroup:
+    fixed, token = (sum(part) / 8 for part in zip(*bits, strict=True))
+    return LayerGroup(kind, len(bits), fixed, token)
 
 
 def _state_bytes(model: ModelSpec, tp: int) -> int:
@@ -143,23 +140,33 @@ def heads_per_gpu(model: ModelSpec, tp: int) -> int:
     return 1
 
 
-def _layer_bits(model: ModelSpec, pair: KvPair, heads: int) -> int:
-    """Bits of one token in one layer holding `heads` KV heads."""
+def _layer_bits(model: ModelSpec, pair: KvPair, heads: int, kind: LayerKind, window_cache: WindowCache) -> tuple[float, float]:
+    """Bits of one layer holding `heads` KV heads: fixed per sequence, and per token."""
+    ring = model.sliding.window_tokens if kind == "window" and window_cache == "ring" and model.sliding is not None else None
+    token = kept = 0.0
+    for name, side in (("k", pair.k), ("v", pair.v)) if model.mla is None else (("k", pair.k),):
+        form = _format(side, name)
+        bits, wide = _vector(model, form, side, name)
+        token += bits
+        recent = form.residual_tokens if ring is None else min(form.residual_tokens, ring)
+        kept += (wide - bits) * recent
+    vectors = heads if model.mla is None else 1
+    if ring is not None:
+        return vectors * (kept + token * ring), 0.0
+    return vectors * kept, vectors * token
+
+
+def _vector(model: ModelSpec, form: KvFormat, name: str, side: str) -> tuple[float, int]:
+    """Bits of a stored vector of one token (a head's K or V, or the latent), and of the same at 16 bits."""
     if model.mla is None:
-        return heads * (_vector(model, pair.k, "k") + _vector(model, pair.v, "v"))
-    k = _format(pair.k, "k")
-    rope = model.mla.qk_rope_head_dim
-    if k.rope_bits is not None:
-        return _sized(k, pair.k, "k", model.mla.kv_lora_rank) + rope * k.rope_bits
-    return _sized(k, pair.k, "k", model.mla.kv_lora_rank + rope)
-
-
-def _vector(model: ModelSpec, name: str, side: str) -> int:
-    form = _format(name, side)
+        if form.rope_bits is not None:
+            rule = f"{name} is a layout of latent caches (MLA); {model.name} has none"
+            raise InputError(rule, path=f"kv_format.default.{side}", value=name)
+        return _sized(form, name, side, model.head_dim), 16 * model.head_dim
+    latent, rope = model.mla.kv_lora_rank, model.mla.qk_rope_head_dim
     if form.rope_bits is not None:
-        rule = f"{name} is a layout of latent caches (MLA); {model.name} has none"
-        raise InputError(rule, path=f"kv_format.default.{side}", value=name)
-    return _sized(form, name, side, model.head_dim)
+        return _sized(form, name, side, latent) + rope * form.rope_bits, 16 * (latent + rope)
+    return _sized(form, name, side, latent + rope), 16 * (latent + rope)
 
 
 def _format(name: str, side: str) -> KvFormat:
@@ -169,7 +176,7 @@ def _format(name: str, side: str) -> KvFormat:
         raise error.within(prefix=f"kv_format.default.{side}") from None
 
 
-def _sized(form: KvFormat, name: str, side: str, width: int) -> int:
+def _sized(form: KvFormat, name: str, side: str, width: int) -> float:
     try:
         return form.vector_bits(width)
     except InputError as error:

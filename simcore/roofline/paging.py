@@ -1,6 +1,7 @@
 """How a KV pool is divided into pages.
 
-Attention layers alone: a block of `block_size` tokens, and what a ring of windows takes beside it per sequence.
+Attention layers alone: a block of `block_size` tokens, and what a ring of windows, or the last tokens at 16 bits, take
+beside it per sequence.
 
 Recurrent layers among them ("aligned", as vLLM does): a page holds one block of one attention layer or the state of one
 recurrent layer, so the block grows until a page is as large as a state:
@@ -70,7 +71,7 @@ def paging(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, tp: in
     """
     every = layer_groups(model, kv_format, tp, engine.sliding_window_cache)
     mine = every if layers is None else layer_groups(model, kv_format, tp, engine.sliding_window_cache, layers)
-    rings = sum(g.fixed_bytes_per_sequence for g in mine if g.kind == "window")
+    rings = sum(g.fixed_bytes_per_sequence for g in mine if g.kind != "state")
     states = next((g for g in mine if g.kind == "state"), None)
     per_token = total_of(mine).bytes_per_token
     if states is None or engine.state_pages == "separate" or per_token == 0:

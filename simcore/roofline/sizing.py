@@ -35,7 +35,8 @@ class Deployment(Spec):
         gpu: one GPU; how many there are follows from `parallel`.
         parallel: how a replica divides the model.
         replicas: replicas of that, each with its own pool.
-        max_model_len: longest request in tokens, prompt and output; the model's limit when absent.
+        max_model_len: longest request in tokens, prompt and output; that of the engine, or
+            the model's limit, when absent.
         pool_bytes: bytes of each GPU given to the pool; absent: what the engine's rule leaves.
         max_blocks: most blocks of the pool (`--num-gpu-blocks-override`); absent: as many as fit.
         tiers: tiers below HBM, top to bottom.
@@ -74,7 +75,7 @@ class Deployment(Spec):
     @property
     def request_tokens(self) -> int:
         """Tokens of the longest request."""
-        return self.max_model_len or self.model.max_model_len
+        return self.max_model_len or self.engine.max_model_len or self.model.max_model_len
 
 
 class StageSize(NamedTuple):

@@ -54,7 +54,7 @@ def _cache(sized: Sizing, origins: Mapping[str, str]) -> Iterator[Term]:
         yield Term("KV per token", sized.footprint.bytes_per_token, "bytes", "the sum")
     for group in sized.groups:
         if group.fixed_bytes_per_sequence:
-            words = _state_words(d, group) if group.kind == "state" else _ring_words(d, group)
+            words = {"state": _state_words, "window": _ring_words, "full": _recent_words}[group.kind](d, group)
             yield Term(f"per sequence, {KIND_WORDS[group.kind]} layers", group.fixed_bytes_per_sequence, "bytes", words, source)
     if d.parallel.gpus > d.parallel.dp:
         per_gpu = max(s.paging.block_bytes / s.paging.block_tokens for s in sized.stages)
@@ -79,7 +79,7 @@ def _token_words(d: Deployment, group: LayerGroup) -> str:
 
 def _bits(name: str, width: int) -> str:
     form = find_format(name)
-    scales = ", scales counted" if form.scale_bits else ""
+    scales = ", scales counted" if form.scale_bits or form.overhead_bits else ""
     return f"{form.bits_per_value(width):g} bits ({name}{scales})"
 
 
@@ -95,6 +95,11 @@ def _state_words(d: Deployment, group: LayerGroup) -> str:
 def _ring_words(d: Deployment, group: LayerGroup) -> str:
     assert d.model.sliding is not None
     return f"{group.layers} layers x {d.model.sliding.window_tokens} tokens of their window"
+
+
+def _recent_words(d: Deployment, group: LayerGroup) -> str:
+    formats = {find_format(name) for pair in d.kv_format.per_layer(d.model.layers) for name in (pair.k, pair.v)}
+    return f"the last {max(form.residual_tokens for form in formats)} tokens of each sequence at 16 bits, beyond their own"
 
 
 def _split_words(d: Deployment) -> str:

@@ -30,13 +30,15 @@ BF16_BYTES = {
     "qwen2.5-32b": 262_144, "qwen2.5-72b": 327_680, "qwen3-0.6b": 114_688, "qwen3-1.7b": 114_688, "qwen3-4b": 147_456,
     "qwen3-8b": 147_456, "qwen3-14b": 163_840, "qwen3-32b": 262_144, "qwen3-30b-a3b": 98_304,
     "qwen3-235b-a22b": 192_512, "deepseek-v2": 69_120, "deepseek-v3": 70_272, "deepseek-r1": 70_272,
+    "llama-7b": 524_288,
     "phi-3-mini": 393_216, "phi-3-medium": 204_800, "yi-34b": 245_760, "falcon-40b": 122_880, "smollm2-135m": 23_040,
     "qwen3-next-80b-a3b": 24_576, "qwen3.6-27b": 65_536, "nemotron-3-nano-30b-a3b": 6_144,
     "gpt-oss-120b": 73_728, "gpt-oss-20b": 49_152,
 }  # fmt: skip
 BITS_AT_128 = {
     "f16": 16, "bf16": 16, "fp8_e4m3": 8, "fp8_e5m2": 8, "int8": 8.25, "int4": 4.25, "q8_0": 8.5, "q5_1": 6.0,
-    "q4_0": 4.5, "nvfp4": 4.5,
+    "q4_0": 4.5, "nvfp4": 4.5, "int2": 2.25, "kivi2": 3.0, "kivi4": 5.0, "kivi8": 9.0, "kvquant2": 2.33, "kvquant3": 3.33,
+    "kvquant4": 4.33,
 }  # fmt: skip
 
 
@@ -52,7 +54,7 @@ def test_every_preset_is_exact(name: str) -> None:
 @pytest.mark.parametrize(("name", "bits"), BITS_AT_128.items())
 def test_true_bits_per_value(name: str, bits: float) -> None:
     assert find_format(name).bits_per_value(128) == bits
-    assert kv_bytes_per_token(model("llama-3.1-8b"), fmt(name)) == 131_072 * bits / 16
+    assert kv_bytes_per_token(model("llama-3.1-8b"), fmt(name)) == pytest.approx(131_072 * bits / 16, rel=1e-14)
 
 
 def test_every_format_is_sized_somewhere() -> None:
@@ -64,6 +66,26 @@ def test_k_and_v_apart() -> None:
     mixed = kv_bytes_per_token(spec, fmt({"default": {"k": "q8_0", "v": "q4_0"}}))
     assert mixed == 32 * 8 * 128 * (8.5 + 4.5) / 8
     assert mixed == kv_bytes_per_token(spec, fmt({"k": "q8_0", "v": "q4_0"}))
+
+
+def test_savings_of_kvquant() -> None:
+    """arXiv:2401.18079: 3.7, 4.8 and 6.9 times smaller; 64 GB at 128K tokens of LLaMA-7B become 13.3 and 9.3 GB."""
+    wide = kv_bytes_per_token(model("llama-7b"), fmt("f16"))
+    for bits, times in ((4, 3.7), (3, 4.8), (2, 6.9)):
+        assert wide / kv_bytes_per_token(model("llama-7b"), fmt(f"kvquant{bits}")) == pytest.approx(times, rel=0.01)
+    gib = [kv_bytes_per_token(model("llama-7b"), fmt(f"kvquant{bits}")) * 131_072 / 2**30 for bits in (3, 2)]
+    assert gib == pytest.approx([13.3, 9.3], rel=0.005)
+
+
+def test_the_last_tokens_of_kivi_stay_wide() -> None:
+    """arXiv:2401.18079 quotes KIVI-2 at 3.05 bits: 128 of 32K tokens at 16 bits are 0.05 more than 3."""
+    footprint = kv_footprint(model("llama-2-7b"), fmt("kivi2"))
+    values = 524_288 / 2
+    assert footprint.bytes_per_token == values * 3 / 8
+    assert footprint.fixed_bytes_per_sequence == 128 * values * (16 - 3) / 8
+    assert footprint.bytes_of(32_768) / 32_768 / values * 8 == pytest.approx(3.05, abs=0.002)
+    mixed = kv_footprint(model("llama-2-7b"), fmt({"k": "kivi2", "v": "bf16"}))
+    assert mixed.fixed_bytes_per_sequence == footprint.fixed_bytes_per_sequence / 2
 
 
 def test_a_latent_takes_the_format_of_k_and_ignores_v() -> None:

@@ -29,6 +29,11 @@ def test_published_pairs() -> None:
     # a perplexity rises: 6.234369 over 6.232196
     assert loss("llama-3-8b", "q8_0") == pytest.approx(6.234369 / 6.232196 - 1)
     assert loss("llama-3.1-8b", "fp8_e4m3") == pytest.approx(1 - 68.0 / 68.3)
+    # KIVI: sums over three benchmarks; uniform 2 bits per token collapse to 82.46 of 118.57
+    assert loss("mistral-7b", "kivi2") == pytest.approx(1 - 134.53 / 136.21)
+    assert loss("llama-2-13b", "int2") == pytest.approx(1 - 82.46 / 118.57)
+    assert loss("llama-7b", "kvquant2") == pytest.approx(6.01 / 5.68 - 1)
+    assert loss("llama-3.1-8b", "kivi4") == pytest.approx(1 - 0.8011 / 0.8038)
 
 
 def test_a_gain_is_noise_not_a_negative_loss() -> None:

@@ -36,6 +36,7 @@ QWEN3_5_4B = model(
     [
         (QWEN3_6_27B, "bf16", 1, 784),  # vllm-project/vllm#47430
         (QWEN3_6_27B, "fp8_e4m3", 2, 1568),  # mitchross/talos-argocd-proxmox#1995
+        (model("qwen3.5-397b-a17b"), "bf16", 2, 2096),  # vllm-project/vllm#35703
         (QWEN3_5_4B, "bf16", 1, 528),  # vllm-project/vllm#40696
     ],
 )
