@@ -267,6 +267,14 @@ def size(
     concurrency: Annotated[
         list[str], typer.Option(metavar="N,N", help="Requests at once to size for; the largest must fit.")
     ] = [],  # noqa: B006
+    compare: Annotated[list[str], typer.Option(metavar="A,B", help="KV formats to compare: size, decode rate, quality.")] = [],  # noqa: B006
+    prefix: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens that prompts share: how many can be reused.")
+    ] = None,
+    logged: Annotated[
+        list[str],
+        typer.Option(metavar="TOKENS@LENGTH", help="Pool tokens logged at a max length; with --pool; repeat."),
+    ] = [],  # noqa: B006
     assignments: Set = [],  # noqa: B006
     json: Json = False,
     quiet: Quiet = False,
@@ -280,7 +288,7 @@ def size(
 
     request = Request(
         tuple(words or ()), model, gpu, tp, pp, dp, ep, kv_format, weight_format, max_model_len, utilization, pool, tuple(tier),
-        tuple(concurrency), tuple(assignments),
+        tuple(concurrency), tuple(compare), prefix, tuple(logged), tuple(assignments),
     )  # fmt: skip
     return run(request, Output.current().configured(quiet=quiet, verbose=verbose))
 

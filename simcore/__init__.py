@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from simcore.replay.distances import lru_curve
     from simcore.replay.offline import sees_the_future
     from simcore.replay.splits import LruCurve
+    from simcore.roofline.format_trade import FormatTrade, compare_formats
     from simcore.roofline.levers import Lever, levers
+    from simcore.roofline.log_fit import LogFit, fit_footprint
     from simcore.roofline.sizing import Deployment, Sizing, StageSize, build_deployment, size
     from simcore.roofline.working import Term, working
     from simcore.scenario import (
@@ -61,7 +63,9 @@ _LATER = {
     "replay.distances": "lru_curve",
     "replay.offline": "sees_the_future",
     "replay.splits": "LruCurve",
+    "roofline.format_trade": "FormatTrade compare_formats",
     "roofline.levers": "Lever levers",
+    "roofline.log_fit": "LogFit fit_footprint",
     "roofline.sizing": "Deployment Sizing StageSize build_deployment size",
     "roofline.working": "Term working",
     "scenario": (
@@ -94,8 +98,10 @@ __all__ = [
     "Curve",
     "Deployment",
     "Errors",
+    "FormatTrade",
     "InputError",
     "Lever",
+    "LogFit",
     "LruCurve",
     "Metric",
     "Outcome",
@@ -109,6 +115,7 @@ __all__ = [
     "build_scenario",
     "canonical",
     "check_workload",
+    "compare_formats",
     "default_capacities",
     "deployment_of",
     "describe",
@@ -117,6 +124,7 @@ __all__ = [
     "expected_errors",
     "explain",
     "find_metric",
+    "fit_footprint",
     "format_of",
     "levers",
     "list_presets",

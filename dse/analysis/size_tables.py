@@ -11,7 +11,7 @@ from dse.analysis.values import scale_for
 from simcore.units import GIB
 
 if TYPE_CHECKING:
-    from simcore import Lever, Sizing
+    from simcore import FormatTrade, Lever, Sizing
 
 ROWS = 8
 SHOWN_LEVERS = 9
@@ -118,9 +118,13 @@ def lever_table(sized: Sizing, levers: Sequence[Lever]) -> list[str]:
     return render(columns)
 
 
+def _loss(value: float) -> str:
+    return f"-{100 * value:.2g} %" if value else "0 %"
+
+
 def _quality(lever: Lever) -> str:
     if lever.loss is not None:
-        return f"-{100 * lever.loss.value:.2g} %" if lever.loss.value else "0 %"
+        return _loss(lever.loss.value)
     return "?" if lever.unknown_loss else "w" if lever.lossy else ""
 
 
@@ -143,3 +147,23 @@ def _fit_words(sized: Sizing) -> str:
     if not sized.weights_fit:
         return "too small for the weights"
     return "" if sized.sequences >= 1 else f"one request may have {sized.longest:,} tokens"
+
+
+def trade_table(trades: Sequence[FormatTrade]) -> list[str]:
+    """KV formats: size, requests, decode rate at as many requests as the first and at its own most, quality."""
+    first = trades[0]
+    columns = [
+        Column("format", "", tuple(t.name for t in trades), "left"),
+        Column("bits", "", tuple(f"{t.bits_per_value:g}" for t in trades)),
+        Column("pool", "tokens", tuple(f"{t.sizing.pool_tokens:,}" for t in trades)),
+        Column("run", "", tuple(f"{t.running:,}" for t in trades)),
+        Column(f"at {max(1, first.running):,}", "tok/s", tuple(f"{t.equal_tokens_per_s:,.0f}" for t in trades)),
+        Column("at most", "tok/s", tuple(f"{t.full_tokens_per_s:,.0f}" for t in trades)),
+        Column("pays", "from", tuple(_pays(t) for t in trades)),
+        Column("quality", "", tuple("?" if t.loss is None else _loss(t.loss.value) for t in trades)),
+    ]
+    return render(columns)
+
+
+def _pays(trade: FormatTrade) -> str:
+    return "never" if trade.break_even is None else f"{trade.break_even:,}"

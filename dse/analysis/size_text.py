@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dse.analysis.size_tables import concurrency_table, lever_table, stage_table, survey_table, tier_table
-from dse.analysis.size_words import ENGINES, flag_of, request_words
+from dse.analysis.size_tables import concurrency_table, lever_table, stage_table, survey_table, tier_table, trade_table
+from dse.analysis.size_words import ENGINES, flag_of, request_words, trade_words
 from dse.analysis.values import listing, margined, wrapped
 from simcore.units import MIB, format_bytes
 
 if TYPE_CHECKING:
-    from simcore import Lever, Sizing, Term
+    from simcore import FormatTrade, Lever, LogFit, Sizing, Term
 
 PROSE = 80
 NAME, VALUE = 21, 11
@@ -28,18 +28,36 @@ class Told:
     unknown: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Extras:
+    """What was asked for beside the sizing: numbers of requests, KV formats compared, a shared prefix, a fit to log lines."""
+
+    wanted: Sequence[int] = ()
+    trades: Sequence[FormatTrade] = ()
+    prefix: int | None = None
+    fit: LogFit | None = None
+
+
 def size_lines(
-    sized: Sizing, terms: Sequence[Term], levers: Sequence[Lever], wanted: Sequence[int], told: Told, width: int
+    sized: Sizing, terms: Sequence[Term], levers: Sequence[Lever], extras: Extras, told: Told, width: int
 ) -> list[str]:
     """The whole answer for one deployment."""
-    prose = min(width, PROSE)
-    lines = [*wrapped(headline(sized), prose, "  "), *margined(answers(sized, wanted), prose), "", "Working"]
+    prose, wanted = min(width, PROSE), extras.wanted
+    found = answers(sized, wanted)
+    found += [("Prefix", prefix_words(sized, extras.prefix))] if extras.prefix else []
+    lines = [*wrapped(headline(sized), prose, "  "), *margined(found, prose)]
+    lines += fit_lines(extras.fit, prose) if extras.fit is not None else []
+    lines += ["", "Working"]
     lines += working_lines(terms, prose)
     if sized.deployment.parallel.gpus > 1:
         lines += ["", "Each GPU, by stage", *stage_table(sized)]
     if sized.weights_fit:
         lines += ["", f"Requests of {sized.deployment.request_tokens:,} tokens at once, and what they need a GPU",
                   *concurrency_table(sized, wanted)]  # fmt: skip
+    if extras.trades:
+        lines += ["", f"KV formats, decoding with {sized.deployment.request_tokens:,} tokens of context, per replica"]
+        lines += trade_table(extras.trades)
+        lines += [line for text in trade_words(extras.trades) for line in wrapped(f"  {text}", prose, "  ")]
     if sized.tiers:
         lines += ["", "Tiers, all copies", *tier_table(sized)]
     if levers:
@@ -47,6 +65,26 @@ def size_lines(
         lines += ["", "More room" if better else "What would make it fit", *lever_table(sized, levers)]
         lines += [line for text in lever_notes(levers) for line in wrapped(f"  {text}", prose, "  ")]
     return [*lines, *_notes(told, prose)]
+
+
+def fit_lines(fit: LogFit, width: int) -> list[str]:
+    """The footprint that logged lines fit."""
+    exact = "exactly" if fit.residual < 1e-6 else f"within {100 * fit.residual:.2g} %"
+    terms = f"{fit.bytes_per_token:,.0f} B a token and {format_bytes(fit.bytes_per_sequence)} a sequence"
+    text = f"{terms}, whatever its length, explain the logged lines {exact}."
+    return margined([("Logged", text)], min(width, PROSE))
+
+
+def prefix_words(sized: Sizing, tokens: int) -> str:
+    """What of a shared prefix can be reused, for the block there is and for the smallest of its engine."""
+    block, asked = sized.block_tokens, sized.deployment.engine.block_size
+    whole = tokens // block * block
+    text = f"of {tokens:,} shared tokens {whole:,} can be reused, in whole blocks of {block}"
+    if block != asked:
+        text += (
+            f"; blocks of {asked} would reuse {tokens // asked * asked:,}, but the state of the recurrent layers forces {block}"
+        )
+    return f"{text}."
 
 
 def survey_lines(found: Mapping[str, Sizing], told: Told, width: int) -> list[str]:
@@ -189,11 +227,9 @@ def _notes(told: Told, width: int) -> list[str]:
     return ["", "Notes", *(line for text in texts for line in wrapped(f"  {text}", width, "  "))] if texts else []
 
 
-def as_object(
-    sized: Sizing, terms: Sequence[Term], levers: Sequence[Lever], wanted: Sequence[int], told: Told
-) -> dict[str, Any]:
+def as_object(sized: Sizing, terms: Sequence[Term], levers: Sequence[Lever], extras: Extras, told: Told) -> dict[str, Any]:
     """The shape of `--json` (docs/size.md)."""
-    d, binding = sized.deployment, sized.binding
+    d, binding, wanted = sized.deployment, sized.binding, extras.wanted
     return {
         "kv_bytes_per_token": sized.footprint.bytes_per_token,
         "fixed_bytes_per_sequence": sized.footprint.fixed_bytes_per_sequence,
@@ -223,6 +259,14 @@ def as_object(
              "max_sequences": lever.sizing.sequences, "quality_loss": lever.loss.value if lever.loss else None}
             for lever in levers
         ],
+        "formats": [
+            {"name": t.name, "bits_per_value": t.bits_per_value, "read_cost": t.read_cost, "pool_tokens": t.sizing.pool_tokens,
+             "running": t.running, "equal_tokens_per_s": t.equal_tokens_per_s, "full_tokens_per_s": t.full_tokens_per_s,
+             "break_even": t.break_even, "quality_loss": t.loss.value if t.loss else None} for t in extras.trades
+        ],
+        "prefix": None if extras.prefix is None else
+            {"tokens": extras.prefix, "reusable_tokens": extras.prefix // sized.block_tokens * sized.block_tokens},
+        "fit": extras.fit._asdict() if extras.fit is not None else None,
         "working": [t._asdict() for t in terms],
         "notes": told.notes,
         "ignored": told.ignored,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simcore.units import format_bytes
 
 if TYPE_CHECKING:
-    from simcore import Sizing
+    from simcore import FormatTrade, Sizing
 
 ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
 SHARES = {
@@ -61,3 +62,27 @@ def request_words(sized: Sizing) -> str:
     if sized.pools > 1:
         text += f"; {sized.running * sized.pools:,} over {sized.pools} pools"
     return text
+
+
+NEUTRAL = 0.02
+"""A decode rate this close is called the same."""
+
+
+def trade_words(trades: Sequence[FormatTrade]) -> list[str]:
+    """What each format does to the decode rate, and why."""
+    base = trades[0]
+    return [f"{trade.name}: {_verdict(trade, base)}." for trade in trades[1:]]
+
+
+def _verdict(trade: FormatTrade, base: FormatTrade) -> str:
+    gain = trade.full_tokens_per_s / base.full_tokens_per_s
+    why = f"reading it takes {trade.read_cost:g} times as long as its bytes alone would"
+    if trade.running <= base.running:
+        change = trade.equal_tokens_per_s / base.equal_tokens_per_s
+        said = "the same rate" if abs(change - 1) < NEUTRAL else f"x{change:.2f}"
+        because = f"; {why}" if trade.read_cost > 1 else ""
+        return f"{said}: max_num_seqs limits what runs, not the pool, so only reads of the cache change{because}"
+    if gain < 1 - NEUTRAL:
+        return f"x{gain:.2f} although {trade.running:,} requests run instead of {base.running:,}: {why}"
+    said = "the same rate" if gain < 1 + NEUTRAL else f"x{gain:.2f}"
+    return f"{said}, for the pool limits what runs: {trade.running:,} requests instead of {base.running:,}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import simcore
-from dse.analysis.size_text import Told, as_object, size_lines, survey_lines
+from dse.analysis.size_text import Extras, Told, as_object, fit_lines, size_lines, survey_lines
 from dse.commands.output import Output
 from dse.launch import command, flags
 from dse.launch.models import find_model
@@ -41,6 +41,9 @@ class Request:
     pool: str | None = None
     tier: tuple[str, ...] = ()
     concurrency: tuple[str, ...] = ()
+    compare: tuple[str, ...] = ()
+    prefix: int | None = None
+    logged: tuple[str, ...] = ()
     assignments: tuple[str, ...] = ()
 
 
@@ -67,6 +70,10 @@ class Asked:
 def run(request: Request, output: Output) -> int:
     """Size what was asked for and print it; status 3 when it does not fit."""
     wanted = numbers(request.concurrency)
+    fit = _fitted(request)
+    if fit is not None and not request.words and request.model is None:
+        output.answer("\n".join(fit_lines(fit, output.width)), {"fit": fit._asdict()})
+        return 0
     if len(request.words) == 1 and not command.is_command(request.words):
         sized, asked = _scenario(request), None
     else:
@@ -79,10 +86,13 @@ def run(request: Request, output: Output) -> int:
     told = asked.told if asked is not None else Told()
     terms = simcore.working(sized, asked.origins if asked is not None else {"pool_bytes": "tiers.hbm.capacity"})
     better = simcore.levers(sized, max(wanted, default=1))
+    formats = [part.strip() for text in request.compare for part in text.split(",") if part.strip()]
+    trades = simcore.compare_formats(sized, formats) if formats else []
+    extras = Extras(wanted, trades, request.prefix, fit)
     if output.json:
-        output.object(as_object(sized, terms, better, wanted, told))
+        output.object(as_object(sized, terms, better, extras, told))
     else:
-        output.text("\n".join(size_lines(sized, terms, better, wanted, told, output.width)))
+        output.text("\n".join(size_lines(sized, terms, better, extras, told, output.width)))
     return 0 if sized.weights_fit and not sized.excess_bytes and sized.running >= max(wanted, default=1) else NOT_FITTING
 
 
@@ -90,7 +100,7 @@ def _survey(asked: Asked, wanted: Sequence[int], output: Output) -> int:
     """The same on every GPU there is a preset of."""
     found = {name: _sized(asked, name) for name in simcore.list_presets("gpus")}
     if output.json:
-        output.object({"gpus": {name: as_object(sized, [], [], wanted, asked.told) for name, sized in found.items()}})
+        output.object({"gpus": {name: as_object(sized, [], [], Extras(wanted), asked.told) for name, sized in found.items()}})
     else:
         output.text("\n".join(survey_lines(found, asked.told, output.width)))
     return 0 if any(s.weights_fit and s.running >= 1 for s in found.values()) else NOT_FITTING
@@ -109,6 +119,29 @@ def numbers(texts: Sequence[str]) -> tuple[int, ...]:
                 "must be whole numbers of at least 1", path="--concurrency", value=part, hint="for example 5,20,50"
             )
     return tuple(sorted({int(part) for part in parts}))
+
+
+def _fitted(request: Request) -> simcore.LogFit | None:
+    """The footprint behind logged lines, if some were given.
+
+    Raises:
+        InputError: no pool, a line that is not TOKENS@LENGTH, or lines that no footprint explains.
+    """
+    if not request.logged:
+        return None
+    if request.pool is None:
+        raise InputError("is required with --logged", path="--pool", hint="the engine logs it: available KV cache memory")
+    lines = []
+    for text in request.logged:
+        tokens, at, length = text.replace(",", "").partition("@")
+        if not (at and tokens.isdigit() and length.isdigit() and int(tokens) and int(length)):
+            hint = "for example 302921@131072"
+            raise InputError("must be TOKENS@LENGTH", path="--logged", value=text, hint=hint)
+        lines.append((int(tokens), int(length)))
+    try:
+        return simcore.fit_footprint(parse_bytes(request.pool), lines)
+    except InputError as error:
+        raise error.within(prefix="--logged") from None
 
 
 def _scenario(request: Request) -> simcore.Sizing:

@@ -143,9 +143,62 @@ def test_a_hybrid_as_logged(dse: Dse) -> None:
     assert "not a rate" in " ".join(text.split())
 
 
+def test_a_format_that_is_smaller_and_slower(dse: Dse) -> None:
+    """InternLM/lmdeploy#525 (U08), Llama-13B on an A800, 2,048 in and 512 out: fp16 runs 25 at 1,787 tokens/s, prompts
+    counted, int8 35 at 1,593, though 50 would fit; at one request 228.6 against 212.8."""
+    base = ("--model", "llama-2-13b", "--gpu", "a800-80", "--max-model-len", "2560", "--compare", "int8")
+    wide, int8 = sized(dse, *base)["formats"]
+    assert wide["running"] == pytest.approx(25, abs=1) and int8["running"] == pytest.approx(50, abs=4)
+    assert int8["full_tokens_per_s"] < wide["full_tokens_per_s"] and int8["break_even"] is None
+    at_35 = sized(dse, *base, "--set", "engine.max_num_seqs=35")["formats"][1]
+    assert at_35["full_tokens_per_s"] / wide["full_tokens_per_s"] == pytest.approx(1593 / 1787, rel=0.2)
+    alone = sized(dse, *base, "--set", "engine.max_num_seqs=1")["formats"]
+    assert alone[1]["equal_tokens_per_s"] / alone[0]["equal_tokens_per_s"] == pytest.approx(212.8 / 228.6, rel=0.05)
+    assert "int8: x0.79 although 46 requests run instead of 24" in " ".join(dse("size", *base).out.split())
+
+
+def test_a_smaller_format_pays_where_the_pool_limits(dse: Dse) -> None:
+    """vllm-project/vllm#2279, #48786 (U09): LLaMA-7B on an A100, 1,514 to 2,266 tokens/s; one at a time gains nothing."""
+    base = ("--model", "llama-7b", "--gpu", "a100-40", "--max-model-len", "1024", "--compare", "fp8_e5m2")
+    wide, half = sized(dse, *base)["formats"]
+    assert half["full_tokens_per_s"] / wide["full_tokens_per_s"] > 1.4
+    alone = sized(dse, *base, "--set", "engine.max_num_seqs=1")
+    assert alone["limit"].startswith("max_num_seqs")
+    one, two = alone["formats"]
+    assert two["full_tokens_per_s"] / one["full_tokens_per_s"] == pytest.approx(1, abs=0.05)
+    assert "the pool, limits" not in dse("size", *base).out
+
+
+@pytest.mark.parametrize(("name", "reused"), [("qwen3.6-27b", 0), ("qwen3-8b", 240)])
+def test_a_shared_prefix(dse: Dse, name: str, reused: int) -> None:
+    """vllm-project/vllm#54607 (U10): 240 shared tokens, a block of 784 or of 16."""
+    data = sized(dse, "--model", name, "--gpu", "h100-sxm", "--prefix", "240", "--max-model-len", "8192")
+    assert data["prefix"] == {"tokens": 240, "reusable_tokens": reused}
+    text = " ".join(dse("size", "--model", name, "--gpu", "h100-sxm", "--prefix", "240", "--max-model-len", "8192").out.split())
+    assert f"of 240 shared tokens {reused} can be reused" in text
+
+
+def test_terms_from_log_lines(dse: Dse) -> None:
+    """vllm-project/vllm#51041 (U06): one line gives a ratio, not a rate; two give bytes per sequence and per token."""
+    command = "vllm serve Qwen/Qwen3.6-27B -tp 2 --kv-cache-dtype fp8_e4m3 --max-num-seqs 3 --max-model-len"
+    lengths = (7840, 131_712)  # whole blocks of 1,568
+    base = ("--gpu", "rtx-3090", "--pool", "4.99GiB")
+    logs = [sized(dse, *base, "--", *command.split(), str(length)) for length in lengths]
+    lines = [word for log, length in zip(logs, lengths, strict=True) for word in ("--logged", f"{log['pool_tokens']}@{length}")]
+    fit = dse("size", "--pool", "4.99GiB", *lines, "--json").data["fit"]
+    page = 1568 * 2 * 256 * 2 * 16
+    assert fit["bytes_per_token"] == pytest.approx(page / 1568, rel=0.01)
+    assert fit["bytes_per_sequence"] == pytest.approx(6 * page, rel=0.01)
+    ratios = [4.99 * 2**30 / log["pool_tokens"] for log in logs]
+    assert ratios[0] > 2 * ratios[1], "bytes over tokens swing with the length"
+    assert "explain the logged lines exactly" in " ".join(dse("size", "--pool", "4.99GiB", *lines).out.split())
+
+
 def test_the_text(dse: Dse) -> None:
     command = f"{U01} --gpu-memory-utilization 0.9 --port 8000".split()
-    done = dse("size", "--gpu", "rtx-4090", "--tier", "dram=64GiB", "--", *command)
+    done = dse(
+        "size", "--gpu", "rtx-4090", "--tier", "dram=64GiB", "--compare", "fp8_e4m3,int8", "--prefix", "250", "--", *command
+    )
     assert done.status == 0 and done.out.isascii()
     assert all(len(line) <= 80 or "://" in line for line in done.out.splitlines())
     check("size", done.out)
@@ -211,6 +264,10 @@ def test_a_host_cache_in_proportion(dse: Dse) -> None:
         (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--max-model-len", "1M"), "--max-model-len: must not exceed"),
         (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--tier", "ram=4GiB"), "--tier: must be NAME=CAPACITY"),
         (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--pool", "12"), "--pool: needs a unit"),
+        (("size", "--pool", "7.7GiB", "--logged", "150000@121344"), "--logged: must be of two or more lengths"),
+        (("size", "--logged", "150000@121344"), "--pool: is required with --logged"),
+        (("size", "--pool", "7.7GiB", "--logged", "many"), "--logged: must be TOKENS@LENGTH; got many"),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--compare", "fp9"), "--compare: unknown KV format"),
         (("size", "s.yaml", "--gpu", "h100-sxm"), "--gpu: is in the scenario already"),
         (("size", "--gpu", "t4", "--", "vllm", "serve", "Qwen/Qwen3-8B", "-tp", "7"), "--tensor-parallel-size: must divide"),
     ],
