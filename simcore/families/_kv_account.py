@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -82,9 +83,12 @@ def _reuse(trace: Trace, setup: ServingSetup, result: ServingResult, counted: ND
     # by admission, the warm-up first: it fills the caches and counts for nothing
     order = np.lexsort((np.arange(trace.n), result.arrival_s + np.nan_to_num(result.queue_s), counted))
     order = order[~result.rejected[order]]
+    earlier = np.arange(0 if setup.start == "cold" else math.ceil(setup.start_share * trace.n))
     groups = [order[result.replica[order] == r] for r in range(setup.replicas)]
-    hits = _hits(trace, setup, view, groups, counted)
-    pooled = _hits(trace, setup, view, [order], counted)
+    hits = sum_curves(
+        [_curve(trace, setup, view, earlier[result.replica[earlier] == r], group, counted) for r, group in enumerate(groups)]
+    )
+    pooled = sum_curves([_curve(trace, setup, view, earlier, order, counted)])
     tokens = max(int(trace.input_tokens.astype(np.int64)[counted].sum()), 1)
     most = int(hits[-1])
     levels, blocks = [], 0
@@ -113,16 +117,25 @@ def _capacities(setup: ServingSetup) -> Iterator[tuple[str, int, bool]]:
         yield tier.name, tier.capacity_blocks // (setup.replicas if tier.shared else 1), tier.placement == "inclusive"
 
 
-def _hits(trace: Trace, setup: ServingSetup, view: Units, groups: list[NDArray[np.intp]], counted: NDArray[np.bool_]) -> Ints:
-    """Prompt tokens that LRU caches of 0, 1, ... blocks find, one for each group of requests, added up."""
-    curves = [_curve(trace, setup, view, group, int((~counted[group]).sum())) for group in groups]
+def sum_curves(curves: list[Ints]) -> Ints:
+    """Curves added up; each goes on as it ends."""
     total = np.zeros(max((len(curve) for curve in curves), default=1), np.int64)
     for curve in curves:
         total += np.concatenate((curve, np.full(len(total) - len(curve), curve[-1])))
     return total
 
 
-def _curve(trace: Trace, setup: ServingSetup, view: Units, group: NDArray[np.intp], warmup: int) -> Ints:
+def _curve(
+    trace: Trace,
+    setup: ServingSetup,
+    view: Units,
+    earlier: NDArray[np.intp],
+    requests: NDArray[np.intp],
+    counted: NDArray[np.bool_],
+) -> Ints:
+    """Prompt tokens of `requests` that an LRU cache of 0, 1, ... blocks finds; `earlier` ones came before and do not count."""
+    warmup = len(earlier) + int((~counted[requests]).sum())
+    group = np.concatenate((earlier, requests))
     count = np.diff(view.start)[group]
     start = np.concatenate(([0], np.cumsum(count)))
     within = np.arange(start[-1]) - np.repeat(start[:-1], count)

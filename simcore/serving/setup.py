@@ -101,7 +101,7 @@ class ServingSetup:
             "output" when all its tokens fit besides those of all admitted requests, so that nothing is ever preempted.
         load_rule: what to do with blocks found below HBM: "always", "never", "cheaper" (than computing them) or "threshold".
         min_load_tokens, max_waiting: of "threshold": load if at least so many tokens can be loaded while at most so many
-            requests wait on the replica (the one in question included).
+            requests wait or load on the replica (the one in question included).
         recompute_last: a prompt found whole computes its last block again; otherwise only what the first token needs.
         output_reuse: finished outputs leave reusable blocks, if the trace names them.
         partial_block: a prompt's partly filled last block is a reuse block too.

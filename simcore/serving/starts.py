@@ -9,7 +9,7 @@ import numpy as np
 from simcore.declared import asked, object_fields
 from simcore.kernel import LIST_HEADS
 from simcore.serving.setup import ServingSetup
-from simcore.serving.state import State
+from simcore.serving.state import CAPACITY, IN_FLIGHT, NOT_WRITTEN, State
 
 _COUNTERS = (
     *("lookups", "hits", "readmission_lookups", "readmission_hits", "writes_refused"),
@@ -26,7 +26,7 @@ def keeps(setup: ServingSetup) -> list[bool]:
 
 def take_over(setup: ServingSetup, modules: list[ModuleType], old: State, new: State) -> None:
     """Fill the stores of `new`, a state at time 0, with what the finished run `old` left: blocks, all usable at once, in the
-    order in which their policies keep them."""
+    order in which their policies keep them. What is known of each block stays known; what no store keeps counts as lost."""
     view = new.tier["store"].reshape(-1, setup.replicas)
     kept = np.unique(np.concatenate([row for row, keep in zip(view, keeps(setup), strict=True) if keep] or [[]]))
     n_ids = len(new.slot) // len(new.store)
@@ -46,6 +46,13 @@ def take_over(setup: ServingSetup, modules: list[ModuleType], old: State, new: S
         _copy(old.object, new.object, int(store["objects"]), n_ids if object_fields(modules) else 0)
         _copy(old.words, new.words, int(store["words"]), asked(module, "WORDS", slots, n_ids))
         _copy(old.reals, new.reals, int(store["reals"]), asked(module, "REALS", slots, n_ids))
+    if setup.note_misses:
+        held = np.zeros(n_ids, bool)
+        for s in kept.astype(np.int64):
+            start = int(new.store[s]["map"])
+            held |= new.slot[start : start + n_ids] > 0
+        new.mark[:] = old.mark
+        new.mark[~held & (old.mark == IN_FLIGHT)] = NOT_WRITTEN if new.par.counts_uses else CAPACITY
 
 
 def _copy(old: object, new: object, start: int, count: int) -> None:

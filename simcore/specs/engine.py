@@ -36,8 +36,9 @@ class EngineSpec(Spec):
             "output" only when all its tokens and those of all running requests fit, so nothing is ever preempted
             (TensorRT-LLM's GUARANTEED_NO_EVICT).
         load: what to do with a prefix found below HBM: "always" load, "never" (recompute), "cheaper" of the two by
-            estimate, or "threshold": load when at least `min_load_tokens` can be had and fewer than `max_waiting`
-            requests wait. The defaults of the two are those of a published comparison (llm-d/llm-d-router#2833).
+            estimate, or "threshold": load when at least `min_load_tokens` can be had and at most `max_waiting` requests wait
+            or load, this one counted (vLLM counts those that load among the waiting). The defaults of the two are those of a
+            published comparison (llm-d/llm-d-router#2833).
         min_load_tokens: see `load`.
         max_waiting: see `load`.
         gpu_memory_utilization: share of the GPU's memory the engine may use, as the family counts it. vLLM: weights,

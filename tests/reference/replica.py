@@ -331,7 +331,8 @@ class Replica:
         setup = self.setup
         if setup.load_rule == "threshold":
             tokens = q.in_tiers(where, set(where) - {0})
-            return tokens >= setup.min_load_tokens and len(self.queue) <= setup.max_waiting
+            waiting = len(self.queue) + len(self.those("loading"))
+            return tokens >= setup.min_load_tokens and waiting <= setup.max_waiting
         if setup.load_rule == "cheaper":
             both = max([now, *(self.pool.ready[block] for block in q.blocks[: self.leading(where)])])
             wait = self.load_end(q, where, now) - both

@@ -44,7 +44,7 @@ tier or are pinned in an inclusive one; then one by one they pass the tier's lin
 enter the pool pinned. Loading ends when the whole run is usable. Each tier is asked for the blocks the tiers above do not
 contribute.
 
-WORTH LOADING. "threshold": at least `min_load_tokens` are below and at most `max_waiting` requests wait, this one counted.
+WORTH LOADING. "threshold": at least `min_load_tokens` are below and at most `max_waiting` requests wait or load, with this one.
 "cheaper": waiting for the run, from when the blocks that precede those below are usable, takes no longer than the additional
 prefill without it, in steps of its own.
 
@@ -177,6 +177,13 @@ class Serving:
             for k, (store, left) in enumerate(zip(new.tiers.stores, old.tiers.stores, strict=True)):
                 if self.setup.start == "warm" or (k > 0 and self.setup.tiers[k - 1].persistent):
                     store.take_over(left)
+        tiers = [r.tiers for r in self.replicas]
+        if self.setup.start == "restart" and not any(tier.persistent for tier in self.setup.tiers):
+            return  # as cold as it gets
+        tiers[0].misses.past = before.replicas[0].tiers.misses.past
+        for block, past in tiers[0].misses.past.items():
+            if past and not any(block in store.pins for view in tiers for store in view.stores):
+                past.append("lost")
 
 
 PHASES = ("queue_again", "prefill", "prefill_again", "decode")

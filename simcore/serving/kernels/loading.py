@@ -25,7 +25,7 @@ def worth_loading(st: State, r: Int, q: Int) -> Bool:
         for i in range(st.found.hits):
             if st.plan[i].tier > 0:
                 tokens += covered_tokens(st, q, i + 1) - covered_tokens(st, q, i)
-        return tokens >= par.min_load and st.replica[r].queue_n <= par.max_waiting
+        return tokens >= par.min_load and st.replica[r].queue_n + st.replica[r].load_n <= par.max_waiting
     wait = load_end(st, r) - leading_ready(st)
     if par.overlap > 0:
         rest = time_to_compute(st, q)
