@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dse.analysis.size_tables import concurrency_table, lever_table, stage_table, survey_table, tier_table, trade_table
-from dse.analysis.size_words import ENGINES, flag_of, request_words, trade_words
+from dse.analysis.size_words import ENGINES, flag_of, request_words, trade_words, window_words
 from dse.analysis.values import listing, margined, wrapped
 from simcore.units import MIB, format_bytes
 
@@ -141,6 +141,8 @@ def answers(sized: Sizing, wanted: Sequence[int]) -> list[tuple[str, str]]:
     if sized.excess_bytes:
         lines.append(("Too large", f"the pool exceeds what the engine may use by {format_bytes(sized.excess_bytes)} a GPU."))
     lines.append(("Fit", request_words(sized) + "."))
+    if sized.window_bounds is not None:
+        lines.append(("Windows", window_words(sized)))
     return [*lines, *_needs(sized, wanted), ("Limit", limit_words(sized) + ".")]
 
 
@@ -243,6 +245,7 @@ def as_object(sized: Sizing, terms: Sequence[Term], levers: Sequence[Lever], ext
         "max_sequences": sized.sequences,
         "running": sized.running,
         "longest_tokens": sized.longest,
+        "window_bounds": sized.window_bounds,
         "fits": _holds(sized, wanted),
         "excess_bytes": sized.excess_bytes,
         "limit": limit_words(sized) if sized.weights_fit else "weights",

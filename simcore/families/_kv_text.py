@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from simcore.accounting import Errors
 from simcore.families._kv_scenario import Scenario
+from simcore.families._kv_size import deployment_of
 from simcore.families._kv_static import costs_of, hbm
 from simcore.families._kv_static import held as held_pool
-from simcore.quantization.kv_bytes import kv_bytes_per_token
 from simcore.quantization.quality import LOSSLESS, quality_loss
 from simcore.roofline.constants import find_constants
 from simcore.roofline.memory import usable_bytes
 from simcore.roofline.paging import block_tokens
+from simcore.roofline.sizing import size
 from simcore.roofline.step_time import binding_stage
+from simcore.roofline.working import cache_terms
 from simcore.specs.engine import EngineSpec
 from simcore.specs.parallel import ParallelSpec
 from simcore.specs.tier import TierSpec
@@ -137,17 +139,12 @@ def _process_words(workload: WorkloadSpec) -> str:
 
 def explain(scenario: Scenario) -> list[str]:
     """The arithmetic behind bytes per token, pool, HBM and step time."""
-    model, gpu, engine = scenario.model, scenario.gpu, scenario.engine
+    gpu, engine = scenario.gpu, scenario.engine
     use, held = hbm(scenario), held_pool(scenario)
     costs = costs_of(scenario)
-    pair = scenario.kv_format.default
-    if model.mla is not None:
-        width = f"{model.layers} layers x ({model.mla.kv_lora_rank} + {model.mla.qk_rope_head_dim}) latent values in {pair.k}"
-    else:
-        width = f"{model.layers} layers x {model.kv_heads} KV heads x {model.head_dim} x (K {pair.k} + V {pair.v})"
     budget = engine.max_num_batched_tokens
     return [
-        f"KV bytes per token = {width} = {kv_bytes_per_token(model, scenario.kv_format):,.0f} B",
+        *(f"{term.name} = {term.how} = {term.value:,.0f} B" for term in cache_terms(size(deployment_of(scenario)))),
         f"KV pool = {format_bytes(scenario.hbm.capacity_bytes)}/GPU = {held.blocks:,} blocks of {held.block_tokens} tokens "
         f"= {held.tokens:,} tokens per replica",
         f"HBM per GPU = weights {format_bytes(use.weights)} + activations {format_bytes(use.activations)} + runtime "

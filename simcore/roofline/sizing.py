@@ -202,6 +202,17 @@ class Sizing:
         d = self.deployment
         return kv_footprint(d.model, d.kv_format, d.engine.sliding_window_cache)
 
+    @cached_property
+    def window_bounds(self) -> tuple[float, float] | None:
+        """Requests of the longest length at once with sliding-window layers at full length, and in rings of their window; None
+        for a model without such layers."""
+        d = self.deployment
+        if d.model.sliding is None:
+            return None
+        modes = (d.engine.with_changes(sliding_window_cache=mode) for mode in ("unified", "ring"))
+        unified, ring = (size(d.with_changes(engine=engine)).sequences for engine in modes)
+        return unified, ring
+
     @property
     def groups(self) -> tuple[LayerGroup, ...]:
         """The footprint by kind of layer."""

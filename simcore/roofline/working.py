@@ -40,15 +40,20 @@ def working(sized: Sizing, origins: Mapping[str, str] | None = None) -> list[Ter
         origins: dotted path of a setting -> where its value is from ("--max-model-len", "default of vLLM").
     """
     known = origins or {}
-    return [*_cache(sized, known), *_memory(sized, known), *_pool(sized, known)]
+    return [*cache_terms(sized), *_memory(sized, known), *_pool(sized, known)]
 
 
-def _cache(sized: Sizing, origins: Mapping[str, str]) -> Iterator[Term]:
+def cache_terms(sized: Sizing) -> Iterator[Term]:
+    """How many bytes of cache a token and a sequence take, by kind of layer."""
     d = sized.deployment
     source = d.model.source or "the scenario"
     for group in sized.groups:
         if group.bytes_per_token:
-            name = "KV per token" if len(sized.groups) == 1 else f"KV per token, {KIND_WORDS[group.kind]} layers"
+            name = (
+                "KV per token"
+                if sum(g.bytes_per_token > 0 for g in sized.groups) == 1
+                else f"KV per token, {KIND_WORDS[group.kind]} layers"
+            )
             yield Term(name, group.bytes_per_token, "bytes", _token_words(d, group), source)
     if sum(g.bytes_per_token > 0 for g in sized.groups) > 1:
         yield Term("KV per token", sized.footprint.bytes_per_token, "bytes", "the sum")

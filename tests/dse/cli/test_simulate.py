@@ -89,7 +89,7 @@ def test_one_scenario_as_json_and_explained(real: None, dse: Dse) -> None:
     shown = dse("simulate", "scenario.yaml", *larger).out
     assert "off by" in shown and "Step times: calibrated." in shown
     text = dse("simulate", "scenario.yaml", "--explain").out
-    assert "KV bytes per token = 32 layers x 8 KV heads" in text and "131,072 B" in text
+    assert "KV per token = 2 (K and V) x 32 layers x 8 KV heads" in text and "131,072 B" in text
     assert "HBM per GPU = weights" in text and "What the words mean" in text
 
 
