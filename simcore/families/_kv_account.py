@@ -56,7 +56,7 @@ def account(scenario: Scenario, *, seed: int | None = None) -> Account:
 
 def _phases(setup: ServingSetup, result: ServingResult, counted: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
     whole = {name: getattr(result, f"{name}_s")[counted] for name in PHASES if name != "response"}
-    return whole | {"response": np.full(int(counted.sum()), round(setup.costs.request_s * 1e12) / 1e12)}
+    return whole | {"response": result.network_s[counted] + round(setup.costs.request_s * 1e12) / 1e12}
 
 
 def _aligned(trace: Trace, setup: ServingSetup, result: ServingResult) -> Ints:

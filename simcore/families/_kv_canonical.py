@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from simcore.families._kv_routing import canonical_routing
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_static import held as held_pool
 from simcore.plugins import find
@@ -28,7 +29,7 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
         "gpu": _plain(scenario.gpu),
         "parallel": {**_plain(scenario.on), "stage_layers": scenario.on.layers_by_stage(scenario.model.layers)},
         "replicas": scenario.replicas,
-        "router": scenario.router if scenario.replicas > 1 else None,
+        **canonical_routing(scenario),
         "engine": _plain(scenario.engine, drop=_inactive_knobs(scenario)),
         "kv_format": _formats(scenario),
         "weight_format": scenario.weights,

@@ -10,6 +10,7 @@ import numpy as np
 
 from simcore.errors import InputError
 from simcore.families._kv_outcome import outcome_of, sustainable_rps
+from simcore.families._kv_routing import routing_setup
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_static import costs_of
 from simcore.families._kv_static import held as held_pool
@@ -24,6 +25,7 @@ from simcore.traces.reuse import reuse_unit
 from simcore.traces.trace import Trace
 from simcore.units import exact_bytes
 from simcore.workloads.resolve import build_trace, is_random
+from simcore.workloads.spec import WorkloadSpec
 
 
 def trace_of(scenario: Scenario, seed: int | None = None) -> Trace:
@@ -128,11 +130,10 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
     if held.blocks < pages:
         rule = f"must hold at least one reuse block of {unit} tokens"
         raise InputError(rule, path="tiers.hbm.capacity", value=exact_bytes(scenario.hbm.capacity_bytes))
-    closed, pattern = scenario.workload.concurrency, scenario.workload.client_pattern
-    ramp_up_s = 0.0 if pattern is None or pattern.ramp_up_s is None else pattern.ramp_up_s
     return ServingSetup(
         replicas=scenario.replicas,
-        router=scenario.router,
+        **routing_setup(scenario),
+        **_loop(scenario.workload),
         pool_pages=held.blocks,
         page_tokens=held.block_tokens,
         unit_tokens=unit,
@@ -150,9 +151,6 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         recompute_last=scenario.reuse.recompute_last,
         output_reuse=output_reuse(scenario, trace),
         partial_block=partial_block(scenario, trace),
-        arrivals="open" if closed is None else "closed",
-        concurrency=closed or 1,
-        stagger_s=ramp_up_s / (closed or 1),
         start=scenario.start.kind,
         start_share=scenario.start.share,
         **_tiers_and_links(scenario, pages, pages * held.block_bytes),
@@ -177,6 +175,15 @@ def _tiers_and_links(scenario: Scenario, pages: int, block_bytes_per_gpu: float)
         "prefetch": engine.prefetch if len(scenario.lower_tiers) > 1 else "none",
         "prefetch_timeout_s": engine.prefetch_timeout_s,
     }
+
+
+def _loop(workload: WorkloadSpec) -> dict[str, Any]:
+    """The fields of `ServingSetup` that say when requests come."""
+    clients, pattern = workload.concurrency, workload.client_pattern
+    if clients is None:
+        return {"arrivals": "open"}
+    ramp_up_s = 0.0 if pattern is None or pattern.ramp_up_s is None else pattern.ramp_up_s
+    return {"arrivals": "closed", "concurrency": clients, "stagger_s": ramp_up_s / clients}
 
 
 def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup:

@@ -21,6 +21,7 @@ from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
 from simcore.specs.model import ModelSpec
 from simcore.specs.parallel import ParallelSpec
+from simcore.specs.router import RegionSpec, RouterSpec, check_regions
 from simcore.specs.tier import TierSpec
 from simcore.workloads.spec import WorkloadSpec
 
@@ -73,6 +74,7 @@ class Scenario(Spec):
         parallel: how the GPUs of a replica divide the model; absent: all in tensor parallel. It says `gpu.count` where that is
             absent.
         router: how requests are spread over replicas.
+        regions: where replicas and clients are, if they are apart.
     """
 
     shorthand: ClassVar[str | None] = None
@@ -81,7 +83,8 @@ class Scenario(Spec):
     gpu: Gpu
     parallel: ParallelSpec | None = None
     replicas: Annotated[int, Field(ge=1, le=1024)] = 1
-    router: Literal["round_robin", "least_loaded"] = "round_robin"
+    router: RouterSpec = RouterSpec()
+    regions: dict[str, RegionSpec] = Field(default_factory=dict)
     engine: EngineSpec = EngineSpec()
     kv_format: KvFormatSpec = KvFormatSpec()
     weight_format: str | None = None
@@ -117,6 +120,7 @@ class Scenario(Spec):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         _check_tiers(self.tiers)
+        check_regions(self.regions, self.replicas, self.workload.concurrency)
         _check_parallel(self.on, self.gpu.count, self.model)
         kv_footprint_per_gpu(self.model, self.kv_format, self.on.tp, self.engine.sliding_window_cache)
         engine = self.engine

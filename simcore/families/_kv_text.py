@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simcore.accounting import Errors
+from simcore.families._kv_routing import routing_words
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_size import deployment_of
 from simcore.families._kv_static import costs_of, hbm
@@ -41,6 +42,7 @@ def describe(scenario: Scenario) -> list[str]:
         + "".join(_tier_words(scenario, n, t) for n, t in scenario.lower_tiers.items())
         + ".",
         f"Workload: {_workload_words(scenario.workload)}{_start_words(scenario)}.",
+        *routing_words(scenario),
         f"Scheduler: up to {engine.max_num_seqs} sequences and {engine.max_num_batched_tokens} tokens a step, "
         f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {block} tokens; "
         f"a prefix below HBM is loaded: {engine.load}{_scheduling_words(engine)}.",

@@ -31,6 +31,8 @@ def check(st: State) -> None:
         ("no request stays in a queue", (replica["queue_n"] == 0) & (replica["run_n"] == 0) & (replica["load_n"] == 0)),
         ("no first packet is left to send", replica["packet_n"] == 0),
         ("nothing is preempted where all tokens were reserved", st.par.reserve == 0 or st.stat.preemptions == 0),
+        ("no work is left to route around", (replica["work_waiting"] == 0) & (replica["work_running"] == 0)),
+        ("no request is on the way", replica["travelling"] == 0),
         ("no page phase is occupied", st.phase == 0),
         ("every request is over", over),
         ("hits + misses = lookups", _lookups_pass_down(st)),

@@ -16,12 +16,12 @@ from simcore.declared import asked, object_fields, put_params
 from simcore.errors import InputError
 from simcore.kernel import LIST_HEADS
 from simcore.serving import state
+from simcore.serving.routing import ROUTERS
 from simcore.serving.setup import (
     ARRIVALS,
     LOAD_RULES,
     PREFETCHES,
     RESERVES,
-    ROUTERS,
     SCHEDULING,
     VICTIMS,
     ServingSetup,
@@ -40,6 +40,7 @@ class TraceArrays:
     blocks: NDArray[np.uint32]
     n_ids: int
     wave_start: NDArray[np.int64]
+    sessions: int
     longest_prompt: int  # blocks
     prompt_tokens: int
     output_tokens: int
@@ -76,6 +77,7 @@ def _trace_arrays(trace: Trace, unit_tokens: int, partial_block: bool, output: b
     chained = np.flatnonzero(trace.after >= 0)
     follower[trace.after[chained]] = chained
     number, wave_start = _waves(trace.wave)
+    sessions, session = np.unique(trace.session, return_inverse=True)
 
     job = _records(trace.n, state.JOB)
     job["arrival"] = _picoseconds(trace.arrival_s)
@@ -87,6 +89,7 @@ def _trace_arrays(trace: Trace, unit_tokens: int, partial_block: bool, output: b
     job["output_blocks"] = np.maximum(np.minimum(np.diff(view.start), computed) - view.prompt_units, 0) if output else 0
     job["follower"] = follower
     job["wave"] = number
+    job["session"] = session
     job["chained"] = state.UNCHAINED
     same_wave = trace.wave[chained] == trace.wave[trace.after[chained]]
     job["chained"][chained] = np.where(same_wave, state.CHAINED, state.CHAINED_TO_EARLIER_WAVE)
@@ -95,6 +98,7 @@ def _trace_arrays(trace: Trace, unit_tokens: int, partial_block: bool, output: b
         blocks=np.array(view.ids),
         n_ids=max(view.n_ids, 1),
         wave_start=wave_start,
+        sessions=len(sessions),
         longest_prompt=int(view.prompt_units.max()),
         prompt_tokens=trace.total_prompt_tokens,
         output_tokens=trace.total_output_tokens,
@@ -147,6 +151,7 @@ def lower(
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
     store, view, room = _stores(setup, names, modules, arrays.n_ids)
     tier, link = _links(setup, view)
+    client, one_way = _network(setup, arrays, replica)
     return State(
         par=_knobs(trace, setup, arrays, classes, leap),
         stat=stat,
@@ -175,6 +180,9 @@ def lower(
         plan_free=np.zeros(tiers + 1, np.int64),
         blocks=arrays.blocks,
         wave_start=arrays.wave_start,
+        home=np.full(arrays.sessions if setup.router == "session" else 1, NONE, np.int64),
+        client=client,
+        one_way=one_way,
         lin=_picoseconds(setup.costs.lin_s[: setup.max_num_batched_tokens + 1]),
     )
 
@@ -186,6 +194,15 @@ def _classes(trace: Trace, setup: ServingSetup) -> tuple[NDArray[np.int64], int]
     given = np.array([*setup.tenant_priority, 0])
     values, classes = np.unique(given[np.minimum(trace.tenant, len(given) - 1)], return_inverse=True)
     return classes.astype(np.int64), len(values)
+
+
+def _network(setup: ServingSetup, arrays: TraceArrays, replica: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the clients are, and the ways between regions; the replicas get theirs."""
+    network = setup.network
+    if network is None:
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
+    replica["region"] = np.repeat(np.arange(len(network.replicas)), network.replicas)
+    return network.clients(arrays.job["session"].astype(np.int64)), _picoseconds(np.ravel(network.round_trip_s) / 2)
 
 
 def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int, leap: bool) -> Any:
@@ -208,6 +225,11 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int,
     par.classes = classes
     par.victim = VICTIMS.index(setup.preemption_victim)
     par.reserve = RESERVES.index(setup.reserve)
+    par.min_match = setup.routing.min_match
+    par.max_load_gap = setup.routing.max_load_gap
+    par.max_load_ratio = setup.routing.max_load_ratio
+    par.running_weight = setup.routing.running_weight
+    par.regions = len(setup.network.replicas) if setup.network else 0
     par.arrivals = ARRIVALS.index(setup.arrivals)
     par.chains = state.CHAINS[par.arrivals]
     par.concurrency = setup.concurrency
@@ -312,6 +334,7 @@ def _links(setup: ServingSetup, view: NDArray[np.int64]) -> tuple[Any, Any]:
     )
     for k, spec in enumerate((host, *setup.tiers)):
         tier["inclusive"][k * replicas : (k + 1) * replicas] = spec.placement == "inclusive"
+        tier["shared"][k * replicas : (k + 1) * replicas] = spec.shared
         tier["copy_after"][k * replicas : (k + 1) * replicas] = spec.copy_after
         link["block"][2 * view[k]] = _ps(spec.read_s_per_block)
         link["block"][2 * view[k] + 1] = _ps(spec.write_s_per_block)

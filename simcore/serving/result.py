@@ -64,16 +64,18 @@ class ServingResult:
 
     Attributes:
         arrival_s: f8 (n,), when it arrived (chained and closed-loop requests: as it came about).
-        first_token_s, finish_s: f8 (n,), when its client had the first and the last token, `request_s` after the engine; NaN if
-            rejected.
+        first_token_s, finish_s: f8 (n,), when its client had the first and the last token, `request_s` and the way back after
+            the engine; NaN if rejected.
+        network_s: f8 (n,), the way from client to replica and back.
         replica: i8 (n,), -1 if rejected.
         rejected: bool (n,), prompt and output can never fit into the pool.
         hit_tokens: i8 (n, 1+T), prompt tokens found at first admission, by tier (column 0 is HBM); loaded, if below HBM.
-        queue_s: f8 (n,), from arrival to first admission; NaN if rejected.
+        queue_s: f8 (n,), from arrival at its replica to first admission; NaN if rejected.
         load_s: f8 (n,), spent waiting for blocks to be loaded, over all admissions.
         queue_again_s, prefill_s, prefill_again_s, decode_s: f8 (n,), the rest of its time: waiting again after preemptions;
             from admission (or the end of its load) to the end of its prefill, before and after the first preemption; decoding.
-            With `queue_s`, `load_s` and `request_s` they add up to the time from arrival to finish. NaN if rejected.
+            With `queue_s`, `load_s`, `network_s` and `request_s` they add up to the time from arrival to finish. NaN if
+            rejected.
         missed_tokens: i8 (n, reasons), prompt tokens not found at first admission, by reason, in the order of
             `state.REASONS`; with `hit_tokens` they add up to the prompt. (n, 0) unless the setup says `note_misses`.
         preemptions: i8 (n,).
@@ -89,6 +91,7 @@ class ServingResult:
     arrival_s: NDArray[np.float64]
     first_token_s: NDArray[np.float64]
     finish_s: NDArray[np.float64]
+    network_s: NDArray[np.float64]
     replica: NDArray[np.int64]
     rejected: NDArray[np.bool_]
     hit_tokens: NDArray[np.int64]
@@ -120,12 +123,13 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
     before = sum(request[field] for field in ("load_wait", "queue_again", "prefill", "prefill_again"))
     return ServingResult(
         arrival_s=_seconds(request["arrival"]),
-        first_token_s=_seconds(request["first"] + response, rejected),
-        finish_s=_seconds(request["finish"] + response, rejected),
+        first_token_s=_seconds(request["first"] + response + request["network"], rejected),
+        finish_s=_seconds(request["finish"] + response + request["network"], rejected),
+        network_s=_seconds(2 * request["network"]),
         replica=np.array(request["replica"]),
         rejected=rejected,
         hit_tokens=st.hit_tokens.reshape(len(request), -1),
-        queue_s=_seconds(request["admitted"] - request["arrival"], rejected),
+        queue_s=_seconds(request["admitted"] - request["arrival"] - request["network"], rejected),
         load_s=_seconds(request["load_wait"]),
         queue_again_s=_seconds(request["queue_again"], rejected),
         prefill_s=_seconds(request["prefill"], rejected),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from simcore.errors import InputError
 from simcore.roofline.step_time import StepCosts
+from simcore.serving.routing import PUBLISHED_RULES, ROUTERS, NetworkSetup, RoutingRules
 from simcore.serving.state import ON_EVICTION
 
 PLACEMENTS = ("exclusive", "inclusive")
@@ -17,7 +18,6 @@ ARRIVALS = ("open", "closed", "backlog")
 STARTS = ("cold", "warm", "restart")
 OVERLAPS = ("none", "layer", "full")
 PREFETCHES = ("none", "best_effort", "wait", "timeout")
-ROUTERS = ("round_robin", "least_loaded")
 SCHEDULING = ("fcfs", "priority")
 VICTIMS = ("last_admitted", "least_computed")
 RESERVES = ("none", "output")
@@ -109,7 +109,11 @@ class ServingSetup:
             order, each with all that is chained to it) or "backlog" (everything at time 0).
         concurrency: of "closed".
         stagger_s: of "closed": time from the start of a client to that of the next; 0: all start at once.
-        router: "round_robin" in order of arrival, or "least_loaded" (fewest waiting and admitted requests, first of equals).
+        router: "round_robin" in order of arrival, "least_loaded" (fewest requests waiting, admitted or on the way, first of
+            equals), "prefix_aware" (longest prefix in HBM and in tiers of its own, while loads are in balance), "session"
+            (where its session went) or "gorgo" (least sum of network, queue and prefill; arXiv 2602.11688).
+        routing: numbers of the routers.
+        network: regions of clients and replicas; None: no time passes between them.
         write_backlog_s: a write that would wait longer for its links is dropped.
         overlap: of a load and the request's own prefill. "none": it prefills when all is there, others run till then; "layer":
             it joins the next step, in which each of `layers` equal layers waits for its part of the load; "full": as with
@@ -154,6 +158,8 @@ class ServingSetup:
     concurrency: int = 1
     stagger_s: float = 0.0
     router: str = "round_robin"
+    routing: RoutingRules = PUBLISHED_RULES
+    network: NetworkSetup | None = None
     write_backlog_s: float = 1.0
     overlap: str = "none"
     layers: int = 1
@@ -177,6 +183,7 @@ class ServingSetup:
         _one_of("load_rule", self.load_rule, LOAD_RULES)
         _one_of("arrivals", self.arrivals, ARRIVALS)
         _one_of("router", self.router, ROUTERS)
+        self._validate_routing()
         _one_of("start", self.start, STARTS)
         if not 0 < self.start_share <= 1:
             raise InputError("must be above 0 and at most 1", path="start_share", value=self.start_share)
@@ -207,6 +214,20 @@ class ServingSetup:
             except InputError as error:
                 raise error.within(prefix=f"tiers.{number}") from None
         self._validate_costs()
+
+    def _validate_routing(self) -> None:
+        try:
+            self.routing.validate()
+        except InputError as error:
+            raise error.within(prefix="routing") from None
+        if self.network is None:
+            return
+        if self.arrivals == "closed":
+            raise InputError("needs an open loop", path="network", hint="clients of a closed loop are nowhere")
+        try:
+            self.network.validate(self.replicas)
+        except InputError as error:
+            raise error.within(prefix="network") from None
 
     def _validate_costs(self) -> None:
         costs = self.costs

@@ -20,7 +20,7 @@ NONE = -1  # no request
 ON_EVICTION = -1  # instead of the uses after which a tier gets a copy of a block: it takes what is evicted above
 
 # state of a request
-WAITING, LOADING, PREFILL, DECODE, DONE, REJECTED = 0, 1, 2, 3, 4, 5
+WAITING, LOADING, PREFILL, DECODE, DONE, REJECTED, TRAVELLING = 0, 1, 2, 3, 4, 5, 6
 # load rules, arrivals, routers and victims of preemption, in the order of their names in lower.py
 ALWAYS, NEVER_LOAD, CHEAPER, THRESHOLD = 0, 1, 2, 3
 OPEN, CLOSED, BACKLOG = 0, 1, 2
@@ -28,7 +28,7 @@ OPEN, CLOSED, BACKLOG = 0, 1, 2
 CHAINED, CHAINED_TO_EARLIER_WAVE, UNCHAINED = 1, 2, 3
 CHAINS = (CHAINED_TO_EARLIER_WAVE, CHAINED, 0)
 LAST_ADMITTED, LEAST_COMPUTED = 0, 1
-ROUND_ROBIN, LEAST_LOADED = 0, 1
+ROUND_ROBIN, LEAST_LOADED, PREFIX_AWARE, SESSION, GORGO = 0, 1, 2, 3, 4
 NO_PREFETCH, BEST_EFFORT, WAIT, TIMEOUT = 0, 1, 2, 3
 # why prompt tokens were not found at first admission; up to NOT_WRITTEN also what is known of a block, if the setup asks for it
 FIRST_USE, IN_FLIGHT, CAPACITY, BACKED_UP, REFUSED, NOT_WRITTEN, ELSEWHERE, NOT_LOADED, ALIGNMENT = range(9)
@@ -51,8 +51,8 @@ PAR = np.dtype(  # one record: every knob and cost
     + _fields("max_length stream priority classes victim reserve", _I8)
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
-    + _fields("overlap prefetch prefetch_timeout", _I8)
-    + [("pair", _F8)]
+    + _fields("overlap prefetch prefetch_timeout regions max_load_gap", _I8)
+    + _fields("pair min_match max_load_ratio running_weight", _F8)
 )
 STAT = np.dtype(  # one record: progress and totals
     _fields("fault now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
@@ -62,7 +62,7 @@ STAT = np.dtype(  # one record: progress and totals
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     _fields("arrival think block", _I8)
-    + _fields("prompt output prompt_blocks output_blocks follower wave", _I4)
+    + _fields("prompt output prompt_blocks output_blocks follower wave session", _I4)
     + [("chained", _U1)],
     align=True,
 )
@@ -71,6 +71,7 @@ REQUEST = np.dtype(  # (n,) what happens to it
     + _fields("since queue_again prefill prefill_again", _I8)  # when a phase began; time in phases, loading left out
     + _fields("behind run_prev run_next", _I8)  # queue, or list of the ended or the leaving; list of the admitted
     + _fields("target computed held pages generated joined peak preemptions recomputed replica class_ order", _I8)
+    + _fields("network work", _I8)  # time from its client to its replica; tokens to prefill, as its router saw it
     + [("state", _U1)],
     align=True,
 )
@@ -78,8 +79,11 @@ REPLICA = np.dtype(  # (R,)
     _fields("next start busy busy_time steps prefill step decoding context step_base", _I8)
     + _fields("private promised blocked current pairs load_until completed_n", _I8)
     + _fields("queue_head queue_n run_tail run_n ended_head ended_tail load_n packet_n", _I8)
+    + _fields("region travelling work_waiting work_running", _I8)
 )
-TIER = np.dtype(_fields("store read write inclusive copy_after", _I8))  # (T+1, R) a replica's view of each tier; row 0 is HBM
+TIER = np.dtype(
+    _fields("store read write inclusive copy_after shared", _I8)
+)  # (T+1, R) a replica's view of each tier; row 0 is HBM
 LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link
 HEAP = np.dtype(_fields("key value", _I8))
 PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
@@ -144,4 +148,7 @@ class State(NamedTuple):
     plan_free: Any  # i8 (T+1,) scratch: when each tier's read link would be free
     blocks: Any  # u4: of each request its prompt's blocks, then those of its output
     wave_start: Any  # i8 (waves+1,) first request of each wave
+    home: Any  # i8 (sessions,) replica of each session, NONE at first; (1,) unless sessions are routed
+    client: Any  # i8 (n,) region of each request's client; (1,) without regions
+    one_way: Any  # i8 (regions * regions,) from a client's region to a replica's
     lin: Any  # i8 (budget+1,) time of a step by its tokens

@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from simcore.errors import MISSING, InputError, did_you_mean
-from simcore.units import exact_bytes, parse_as
+from simcore.units import exact_bytes, parse_as, parse_quantity
 
 _SUFFIXES = ("_bytes_per_s", "_bytes", "_s", "_usd", "_w", "_flops")
 _FROM_YAML = "yaml"
@@ -69,6 +69,16 @@ Flops = Annotated[float, BeforeValidator(_reader("flops")), Field(gt=0, allow_in
 Watts = Annotated[float, BeforeValidator(_reader("watts")), Field(ge=0, allow_inf_nan=False), _writer("W")]
 Usd = Annotated[float, BeforeValidator(_reader("usd")), Field(ge=0, allow_inf_nan=False), _writer("USD")]
 UsdPerGib = Annotated[float, BeforeValidator(_reader("usd_per_gib")), Field(ge=0, allow_inf_nan=False), _writer("USD/GiB")]
+
+
+def share(value: Any) -> Any:
+    """A share of a whole: 0.1 or "10 %"."""
+    if not isinstance(value, str):
+        return value
+    number, dimension = parse_quantity(value)
+    if dimension not in ("fraction", "number"):
+        raise InputError("must be a share", value=value, hint='for example 0.1 or "10 %"')
+    return number
 
 
 def _rate(value: Any, info: ValidationInfo) -> Any:

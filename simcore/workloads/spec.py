@@ -12,24 +12,13 @@ from pydantic_core import CoreSchema, core_schema
 from simcore.errors import InputError
 from simcore.plugins import find, names
 from simcore.presets import list_presets, load_preset
-from simcore.specs.base import PerSecond, Spec, validate, yaml_dict
-from simcore.units import parse_quantity
+from simcore.specs.base import PerSecond, Spec, share, validate, yaml_dict
 from simcore.workloads.amounts import Think
 from simcore.workloads.arrivals import Arrivals
 from simcore.workloads.client_pattern import ClientPattern
 
 FAMILY = "simcore.workloads"
 _ABOUT = ("name", "description", "source", "date")
-
-
-def _share(value: Any) -> Any:
-    """A share of a whole: 0.1 or "10 %"."""
-    if not isinstance(value, str):
-        return value
-    number, dimension = parse_quantity(value)
-    if dimension not in ("fraction", "number"):
-        raise InputError("must be a share", value=value, hint='for example 0.1 or "10 %"')
-    return number
 
 
 class WorkloadSpec(Spec):
@@ -58,7 +47,7 @@ class WorkloadSpec(Spec):
     concurrency: int | None = Field(None, ge=1)
     client_pattern: ClientPattern | None = None
     requests: int | None = Field(None, ge=1, le=10_000_000)
-    warmup: Annotated[float, BeforeValidator(_share), Field(ge=0, lt=1)] = 0.0
+    warmup: Annotated[float, BeforeValidator(share), Field(ge=0, lt=1)] = 0.0
     seed: int = Field(0, ge=0, lt=2**63)
 
     @classmethod

@@ -41,6 +41,7 @@ class Request:
         self.pages = 0  # private ones
         self.load_start = self.ready = self.load_wait = 0
         self.preemptions = self.peak = self.recomputed = 0
+        self.network = self.work = 0  # time from the client to the replica; tokens to prefill, as the router saw it
         self.hit_tokens = [0] * (len(setup.tiers) + 1)
         self.missed: Counter[str] = Counter()
 

@@ -15,7 +15,7 @@ trace, then what is chained to it (`think_s` after it saw the end of the one bef
 is free when it has seen the end of the last. A chain ends where the wave does: what is in a later wave is unchained here.
 Backlog: all at 0, without chains and waves. A wave opens when the clients of all requests of earlier waves have seen the
 end; nobody in it arrives before. A request whose tokens, except the last, exceed an empty pool is rejected; the others go to
-a replica by the router and wait in its queue.
+a replica by the router (`router`) and wait in its queue.
 
 A STEP WITH CHUNKED PREFILL secures the page each decoding request may need for its next token, preempting until there is
 room, then fills what decoding leaves of the token budget with prefill. Without chunks: prefill fills the budget; only if
@@ -86,6 +86,7 @@ from simcore.serving.setup import ServingSetup
 from simcore.serving.state import REASONS
 from simcore.traces.trace import Trace
 from tests.reference.replica import NEVER, Replica, Request
+from tests.reference.router import Router
 from tests.reference.tiers import PICOSECONDS, build_tiers, picoseconds
 
 
@@ -98,8 +99,10 @@ class Serving:
         self.coming = [q for q in self.requests if not self.chained(q)]
         self.places: list[float] = [k * picoseconds(setup.stagger_s) for k in range(setup.concurrency)]  # when clients are free
         self.triggered: list[Request] = []  # chained, the one before is over
+        self.travelling: list[Request] = []  # on the way to a replica
         self.response = picoseconds(setup.costs.request_s)
-        self.now = self.end = self.routed = self.seen = self.wave_open = 0
+        self.router = Router(trace, setup, self.requests, self.replicas)
+        self.now = self.end = self.entered = self.wave_open = 0
         self.wave = self.requests[0].wave
 
     def chained(self, q: Request) -> bool:
@@ -126,12 +129,17 @@ class Serving:
         place = min(self.places, default=NEVER) if self.closed else self.now
         due = [(max(q.due if self.open else place, self.wave_open), 0, q.number) for q in coming]
         due += [(max(q.due, self.wave_open), 1, q.number) for q in self.triggered if q.wave <= self.wave]
+        due += [(q.due, 1, q.number) for q in self.travelling]
         if not due or min(due)[0] > latest or min(due)[0] == NEVER:
             return False
         self.now, group, number = min(due)
         q = self.requests[number]
-        (self.triggered if group else self.coming).remove(q)
-        self.arrive(q)
+        if q in self.travelling:
+            self.travelling.remove(q)
+            self.enter(q)
+        else:
+            (self.triggered if group else self.coming).remove(q)
+            self.arrive(q)
         return True
 
     def arrive(self, q: Request) -> None:
@@ -142,13 +150,16 @@ class Serving:
             q.go("rejected", self.now)
             self.count(q)
             return
-        q.replica = self.routed % len(self.replicas)
-        if self.setup.router == "least_loaded":
-            load = [len(r.queue) + len(r.running) for r in self.replicas]
-            q.replica = load.index(min(load))
-        self.routed += 1
-        q.order = self.routed
+        self.router.send(q)
+        if q.network:
+            q.state, q.due = "on the way", self.now + q.network
+            self.travelling.append(q)
+        else:
+            self.enter(q)
+
+    def enter(self, q: Request) -> None:
         q.go("waiting", self.now)
+        q.order = self.entered = self.entered + 1
         r = self.replicas[q.replica]
         r.queue.append(q)
         if self.setup.prefetch != "none":
@@ -159,8 +170,7 @@ class Serving:
 
     def count(self, q: Request) -> None:
         """Request q is over."""
-        seen = self.now + self.response if q.state == "done" else self.now
-        self.seen = max(self.seen, seen)
+        seen = self.seen(q)
         following = [p for p in self.requests if p.after == q.number and self.chained(p)]
         for p in following:
             p.due = seen + p.think
@@ -169,7 +179,11 @@ class Serving:
             self.places.append(seen)
         wave = min((p.wave for p in self.requests if not p.over), default=self.wave)
         if wave > self.wave:
-            self.wave, self.wave_open = wave, self.seen
+            self.wave, self.wave_open = wave, max(self.seen(p) for p in self.requests if p.over)
+
+    def seen(self, q: Request) -> int:
+        """When the client of q, which is over, sees the end."""
+        return q.arrival or 0 if q.finish is None else q.finish + self.response + q.network
 
     def take_over(self, before: Serving) -> None:
         """Begin with the stores of an earlier run, or those of them that outlast a restart."""
@@ -217,12 +231,13 @@ def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
 
     return ServingResult(
         arrival_s=seconds([q.arrival for q in requests]),
-        first_token_s=seconds([q.first for q in requests], response),
-        finish_s=seconds([q.finish for q in requests], response),
+        first_token_s=seconds([None if q.first is None else q.first + q.network for q in requests], response),
+        finish_s=seconds([None if q.finish is None else q.finish + q.network for q in requests], response),
+        network_s=seconds([2 * q.network for q in requests]),
         replica=np.array([q.replica for q in requests]),
         rejected=np.array([q.state == "rejected" for q in requests]),
         hit_tokens=np.array([q.hit_tokens for q in requests]),
-        queue_s=seconds([None if q.admitted is None else q.admitted - (q.arrival or 0) for q in requests]),
+        queue_s=seconds([None if q.admitted is None else q.admitted - (q.arrival or 0) - q.network for q in requests]),
         load_s=seconds([q.load_wait for q in requests]),
         **{f"{name}_s": seconds([spent(q)[name] if q.finish else None for q in requests]) for name in PHASES},
         missed_tokens=np.array([[q.missed[reason] for reason in REASONS * setup.note_misses] for q in requests], np.int64),

@@ -1,17 +1,18 @@
-"""When requests arrive and where they go: recorded times, chains, barriers, a closed loop, a backlog."""
+"""When requests arrive: recorded times, chains, barriers, a closed loop, a backlog, the way through the network."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import CLOSED, NEVER, NO_PREFETCH, NONE, OPEN, REJECTED, ROUND_ROBIN, State
+from simcore.serving.state import CLOSED, NEVER, NO_PREFETCH, NONE, OPEN, REJECTED, TRAVELLING, WAITING, State
 
 from .decode import span, steps_to_reach
 from .heap import heap_pop, heap_push
 from .loading import prefetch
 from .pool import sequence_pages
 from .queues import queue_append
+from .routing import one_way, route
 
 
 @kernel
@@ -106,12 +107,17 @@ def take_arrival(st: State) -> None:
         q = st.heap[chained_heap(st)].value
         heap_pop(st.heap, chained_heap(st), stat.chained_n)
         stat.chained_n -= 1
-    arrive(st, q)
+    if st.request[q].state == TRAVELLING:
+        st.replica[st.request[q].replica].travelling -= 1
+        st.replica[st.request[q].replica].work_waiting -= st.request[q].work
+        enter(st, q)
+    else:
+        arrive(st, q)
 
 
 @kernel
 def arrive(st: State, q: Int) -> None:
-    """Request q is sent to a replica, unless it is too long for the engine or could never fit into a pool."""
+    """The client of q sends it to a replica, unless it is too long for the engine or could never fit into a pool."""
     req = st.request[q]
     req.arrival = st.stat.now
     if st.par.arrivals == CLOSED and not waits_for_another(st, q):
@@ -123,9 +129,27 @@ def arrive(st: State, q: Int) -> None:
         st.stat.rejected += 1
         over(st, q, st.stat.now)
         return
-    r = route(st)
+    r = route(st, q)
     req.replica = r
-    req.order = st.stat.arrived
+    rep = st.replica[r]
+    if st.par.regions > 0:
+        req.network = one_way(st, r, q)
+        if req.network > 0:
+            req.state = TRAVELLING
+            rep.travelling += 1
+            rep.work_waiting += req.work
+            heap_push(st.heap, chained_heap(st), st.stat.chained_n, st.stat.now + req.network, q)
+            st.stat.chained_n += 1
+            return
+    enter(st, q)
+
+
+@kernel
+def enter(st: State, q: Int) -> None:
+    """Request q has reached its replica."""
+    r = st.request[q].replica
+    st.request[q].state = WAITING
+    st.request[q].order = st.stat.arrived
     st.stat.arrived += 1
     queue_append(st, r, q)
     if st.par.prefetch != NO_PREFETCH:
@@ -147,20 +171,6 @@ def cut_leap(st: State, r: Int) -> None:
     if steps < rep.steps:
         rep.steps = steps
         rep.next = rep.start + span(st, r, steps)
-
-
-@kernel
-def route(st: State) -> Int:
-    stat = st.stat
-    if st.par.router == ROUND_ROBIN:
-        r = stat.routed % st.par.replicas
-        stat.routed += 1
-        return r
-    best: Int = np.int64(0)
-    for r in range(1, st.par.replicas):
-        if st.replica[r].queue_n + st.replica[r].run_n < st.replica[best].queue_n + st.replica[best].run_n:
-            best = r
-    return best
 
 
 @kernel

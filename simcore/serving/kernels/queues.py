@@ -50,6 +50,7 @@ def queue_insert(st: State, r: Int, q: Int, before: Int) -> None:
     if req.behind == NONE or st.request[req.behind].class_ != req.class_:
         st.queue_tail[r * st.par.classes + req.class_] = q
     rep.queue_n += 1
+    rep.work_waiting += st.request[q].work
 
 
 @kernel
@@ -60,6 +61,7 @@ def queue_pop(st: State, r: Int) -> None:
     tail = r * st.par.classes + st.request[q].class_
     if st.queue_tail[tail] == q:
         st.queue_tail[tail] = NONE
+    rep.work_waiting -= st.request[q].work
     rep.queue_n -= 1
 
 
@@ -73,6 +75,7 @@ def run_append(st: State, r: Int, q: Int) -> None:
         st.request[last].run_next = q
     rep.run_tail = q
     rep.run_n += 1
+    rep.work_running += st.request[q].work
 
 
 @kernel
@@ -87,6 +90,7 @@ def run_remove(st: State, r: Int, q: Int) -> None:
     else:
         st.request[after].run_prev = before
     rep.run_n -= 1
+    rep.work_running -= st.request[q].work
 
 
 @kernel

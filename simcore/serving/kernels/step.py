@@ -168,7 +168,7 @@ def finish(st: State, r: Int, q: Int) -> None:
     req.state = DONE
     req.finish = st.stat.now
     st.stat.done += 1
-    over(st, q, st.stat.now + st.par.response)
+    over(st, q, st.stat.now + st.par.response + req.network)
 
 
 @kernel

@@ -27,6 +27,9 @@ CLOSED = {"kind": "shared_prefix", "concurrency": 3, "output_tokens": 100}
 STAGGERED = {"workload": {**CLOSED, "client_pattern": {"start": "staggered", "ramp_up": "2 s"}}}
 SLOW_DRAM = {"tiers.dram.read_bandwidth": "2 GB/s"}
 SLOW_CXL = {"tiers.cxl.read_bandwidth": "1 GB/s", "engine.load": "always"}
+PREFIX_AWARE = {"router": {"policy": "prefix_aware", "max_load_ratio": 1}}
+FAR = {"replicas": 1, "clients": 0.5, "round_trip": {"us": "80 ms"}}
+REGIONS = {"regions": {"us": {"replicas": 1, "clients": 0.5}, "eu": FAR}}
 TIGHT = {"tiers.hbm.capacity": "2 GiB"}
 
 KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
@@ -72,7 +75,13 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("gpu.hbm_usd_per_gib", "30 USD/GiB", {}),
     ("gpu.price", "1000 USD", {}),
     ("replicas", 3, {}),
-    ("router", "least_loaded", {}),
+    ("router.policy", "least_loaded", {}),
+    ("router.min_match", 0.99, PREFIX_AWARE),
+    ("router.max_load_gap", 0, PREFIX_AWARE),
+    ("router.max_load_ratio", 1000, {"router": {"policy": "prefix_aware", "max_load_gap": 0, "max_load_ratio": 1}}),
+    ("router.running_weight", 50, {"router": "gorgo"}),
+    ("regions.us.clients", 0.9, REGIONS),
+    ("regions.us.round_trip", {"eu": "2 s"}, REGIONS),
     ("engine.family", "default", {}),
     ("engine.max_num_seqs", 4, {}),
     ("engine.max_num_batched_tokens", 512, {}),
@@ -198,6 +207,42 @@ def test_a_closed_loop_over_sessions_has_at_most_a_request_of_each_client() -> N
     assert 4 < in_flight.max() <= 8  # some think
 
 
+@pytest.mark.parametrize("policy", ["least_loaded", "prefix_aware", "session", "gorgo"])
+def test_every_router_is_its_own(policy: str) -> None:
+    others = [p for p in ("round_robin", "least_loaded", "prefix_aware", "session", "gorgo") if p != policy]
+    mine = measured({"router": policy})
+    assert all(measured({"router": other}) != mine for other in others)
+
+
+def test_replicas_of_regions_and_the_ways_between_them() -> None:
+    def regions(us: int, eu: int, trip: str) -> dict[str, Any]:
+        there = {"us": {"replicas": us, "clients": 1}, "eu": {"replicas": eu, "clients": 0, "round_trip": {"us": trip}}}
+        return {"replicas": 3, "router": "gorgo", "regions": there, "workload.request_rate": 1}
+
+    near, far = measured(regions(2, 1, "50 ms")), measured(regions(1, 2, "50 ms"))
+    assert near != far
+    here = measured({**regions(3, 0, "50 ms")})
+    assert here == measured({"replicas": 3, "router": "gorgo", "workload.request_rate": 1})
+    away = measured(regions(0, 3, "50 ms"))
+    assert away["ttft_p50_s"] == pytest.approx(here["ttft_p50_s"] + 0.05, rel=0.02)
+
+
+REGION_MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"replicas": 3}, "replicas: must be the 2 replicas of the regions"),
+    ({"regions.eu.round_trip": {}}, "regions.us.round_trip.eu: is required"),
+    ({"regions.eu.round_trip": {"uk": "1 ms"}}, "regions.eu.round_trip.uk: is no region"),
+    ({"regions.us.clients": 0, "regions.eu.clients": 0}, "regions: must have clients somewhere"),
+    ({"workload": CLOSED}, "regions: excludes a closed loop"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REGION_MISTAKES)
+def test_regions_that_do_not_add_up_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(simcore.InputError) as caught:
+        measured({**REGIONS, **changes})
+    assert message in str(caught.value)
+
+
 def test_clients_that_start_apart_are_no_burst() -> None:
     burst, apart = (
         measured({"workload": {**CLOSED, "concurrency": 40}}),
@@ -260,10 +305,12 @@ def test_requests_beyond_the_engines_limit_are_counted() -> None:
 
 
 PROVENANCE = {"preset", "source", "date", "planning_value", "family"}
+MEMBERS = ("dram", "cxl", "first", "us")
+"""Names of tiers, groups and regions in paths."""
 ELSEWHERE = {
     "gpu.name": "printed", "model.max_model_len": "a limit, tested above", "max_capacity": "a limit, tested above",
     "model.recurrent.heads": "a limit on gpu.count, tested with the pages",
-    "workload.client_pattern.start": "tested above",
+    "workload.client_pattern.start": "tested above", "regions.replicas": "tested above",
     "reuse.partial_block": "tested above", "reuse.recompute_last": "tested above",
     "kind": "selects the generator", "reader": "tested with the readers", "granule_tokens": "tested with the readers",
     "spread_ticks": "tested with the readers", "trace": "tested with the readers", "gpu.source": "printed",
@@ -304,7 +351,11 @@ def test_a_restart_without_persistent_tiers_is_a_cold_start() -> None:
 
 
 def test_no_field_is_missing_from_this_list() -> None:
-    covered = {path.replace(".dram", "").replace(".first", "") for path, _, _ in KNOBS} | set(ELSEWHERE)
+    covered = set(ELSEWHERE)
+    for path, _, _ in KNOBS:
+        for member in MEMBERS:
+            path = path.replace(f".{member}.", ".")
+        covered.add(path)
     for path in sorted(_leaves(Scenario)):
         last = path.rpartition(".")[2]
         assert path in covered or last in PROVENANCE or last in ELSEWHERE or path in ELSEWHERE, path

@@ -10,6 +10,7 @@ import numpy as np
 
 from simcore.roofline.step_time import StepCosts
 from simcore.serving.result import ServingResult
+from simcore.serving.routing import ROUTERS, NetworkSetup, RoutingRules
 from simcore.serving.serve import serve
 from simcore.serving.setup import OVERLAPS, PREFETCHES, STARTS, WRITE_POLICIES, ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
@@ -80,7 +81,6 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
     longest = int((trace.input_tokens + trace.output_tokens).max())
     tiers = tuple(_random_tier(rng, k) for k in range(int(_pick(rng, [0, 1, 2, 3]))))
     setup = ServingSetup(
-        replicas=int(_pick(rng, [1, 1, 2, 3])),
         pool_pages=int((longest // page + 3) * _pick(rng, [0.8, 1, 1.5, 3, 10])) + 1,
         page_tokens=page,
         unit_tokens=unit,
@@ -99,10 +99,9 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         recompute_last=rng.random() < 0.5,
         output_reuse=rng.random() < 0.5,
         partial_block=rng.random() < 0.5,
-        arrivals=str(_pick(rng, ["open", "open", "closed", "backlog"])),
         concurrency=1 + int(rng.random() * 30),
         stagger_s=float(_pick(rng, [0.0, 0.0, 0.03])),
-        router=str(_pick(rng, ["round_robin", "least_loaded"])),
+        **_random_routing(rng),
         write_backlog_s=float(_pick(rng, [0.0, 0.01, 10.0])),
         overlap=str(_pick(rng, ["none", *OVERLAPS])),
         start=str(_pick(rng, ["cold", "cold", *STARTS])),
@@ -119,6 +118,25 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         reserve=str(_pick(rng, ["none", "none", "none", "output"])),
     )
     return trace, setup
+
+
+def _random_routing(rng: np.random.Generator) -> dict[str, Any]:
+    """Replicas, maybe in regions, a router and how requests come about."""
+    replicas = int(_pick(rng, [1, 1, 2, 3]))
+    arrivals = str(_pick(rng, ["open", "open", "closed", "backlog"]))
+    network = None
+    if replicas > 1 and arrivals != "closed" and rng.random() < 0.4:
+        parts = (1, replicas - 1)
+        trips = tuple(tuple(float(_pick(rng, [0.0, 0.01, 0.1])) for _ in parts) for _ in parts)
+        network = NetworkSetup(replicas=parts, client_shares=(float(_pick(rng, [0.0, 1.0, 3.0])), 1.0), round_trip_s=trips)
+    rules = RoutingRules(
+        min_match=float(_pick(rng, [0.0, 0.3])),
+        max_load_gap=int(_pick(rng, [0, 3, 64])),
+        max_load_ratio=float(_pick(rng, [1.0, 1.5])),
+        running_weight=float(_pick(rng, [0.0, 0.5, 1.0])),
+    )
+    router = str(_pick(rng, list(ROUTERS)))
+    return {"replicas": replicas, "arrivals": arrivals, "network": network, "routing": rules, "router": router}
 
 
 def _random_tier(rng: np.random.Generator, k: int) -> StoreSetup:

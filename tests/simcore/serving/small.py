@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 
 from simcore.roofline.step_time import StepCosts
+from simcore.serving.routing import ROUTERS, NetworkSetup, RoutingRules
 from simcore.serving.setup import (
     ARRIVALS,
     LOAD_RULES,
@@ -14,7 +16,6 @@ from simcore.serving.setup import (
     PLACEMENTS,
     PREFETCHES,
     RESERVES,
-    ROUTERS,
     SCHEDULING,
     STARTS,
     VICTIMS,
@@ -77,7 +78,6 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
     lin = rng.choice([1.0, 0.5]) + rng.choice([0.0, 0.25, 0.0625]) * np.arange(budget + 1, dtype=np.float64)
     tiers = tuple(small_tier(rng, k) for k in range(rng.choice([0, 1, 2, 3])))
     return ServingSetup(
-        replicas=rng.choice([1, 1, 2, 3]),
         pool_pages=max(1, int((most // page + unit // page + 1) * rng.choice([0.7, 1, 1, 1, 1.3, 2, 5]))),
         page_tokens=page,
         unit_tokens=unit,
@@ -96,10 +96,9 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
         recompute_last=rng.random() < 0.5,
         output_reuse=rng.random() < 0.7,
         partial_block=rng.random() < 0.5,
-        arrivals=rng.choice([*ARRIVALS, "open"]),
         concurrency=rng.choice([1, 2, 5]),
         stagger_s=rng.choice([0.0, 0.0, 1.0, 7.0]),
-        router=rng.choice(ROUTERS),
+        **small_routing(rng),
         write_backlog_s=rng.choice([0.0, 1.0, 100.0]),
         overlap=rng.choice([*OVERLAPS, "none"]),
         start=rng.choice(["cold", "cold", *STARTS]),
@@ -115,6 +114,23 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
         preemption_victim=rng.choice(VICTIMS),
         reserve=rng.choice([*RESERVES, "none"]),
     )
+
+
+def small_routing(rng: Random) -> dict[str, Any]:
+    """Replicas, maybe in regions whole and half seconds apart, a router and how requests come about."""
+    replicas, arrivals, network = rng.choice([1, 1, 2, 3]), rng.choice([*ARRIVALS, "open"]), None
+    if arrivals != "closed" and rng.random() < 0.4:
+        parts = tuple(part for part in (replicas - replicas // 2, replicas // 2) if part)
+        trips = tuple(tuple(rng.choice([0.0, 1.0, 2.0, 5.0]) for _ in parts) for _ in parts)
+        network = NetworkSetup(replicas=parts, client_shares=tuple(rng.choice([1.0, 2.0]) for _ in parts), round_trip_s=trips)
+    rules = RoutingRules(
+        min_match=rng.choice([0.0, 0.3, 0.5]),
+        max_load_gap=rng.choice([0, 1, 64]),
+        max_load_ratio=rng.choice([1.0, 1.5]),
+        running_weight=rng.choice([0.0, 0.5, 1.0]),
+    )
+    router = rng.choice(ROUTERS)
+    return {"replicas": replicas, "arrivals": arrivals, "network": network, "routing": rules, "router": router}
 
 
 def small_tier(rng: Random, k: int) -> StoreSetup:
