@@ -58,9 +58,9 @@ def _row(
     _ROWS.append((Metric(name, unit, direction, definition, suffix, ("kv",), static), compute))
 
 
-def _static(name: str, unit: str, definition: str, *, suffix: str = "") -> None:
+def _static(name: str, unit: str, definition: str, *, suffix: str = "", direction: Direction = "min") -> None:
     key = name + suffix
-    _row(name, unit, "min", definition, lambda o: o.static.get(key), suffix=suffix, static=True)
+    _row(name, unit, direction, definition, lambda o: o.static.get(key), suffix=suffix, static=True)
 
 
 def ttft_s(outcome: Outcome) -> Floats:
@@ -199,6 +199,8 @@ _static("hbm_cost_usd", "USD", "hbm_bytes at the GPU's price per GiB of its memo
 _static("memory_cost_usd", "USD", "hbm_cost_usd and every lower tier")
 _static("system_cost_usd", "USD", "GPUs and every lower tier")
 _static("hbm_excess", "bytes", "bytes per GPU by which weights, reserve and pool exceed the usable memory", suffix="_bytes")
+_static("kv_bits", "bits", "mean bits of a cached value over all layers, scales included; 16 is the cache as computed",
+        direction="max")  # fmt: skip
 _static("quality_loss", "ratio", "relative drop of the named benchmark against 16-bit KV on the same model, as published")
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric, _ in _ROWS}

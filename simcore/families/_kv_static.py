@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from simcore.families._kv_scenario import Scenario
+from simcore.quantization.kv_bytes import kv_bytes_per_token
 from simcore.quantization.quality import quality_loss
 from simcore.roofline.constants import find_constants
 from simcore.roofline.memory import HbmUse, Pool, hbm_use, pool_of, stages, usable_bytes
 from simcore.roofline.step_time import StepCosts, step_costs
+from simcore.specs.kv_format import KvFormatSpec
 from simcore.units import GIB
 
 
@@ -46,6 +48,12 @@ def lower_tiers_usd(scenario: Scenario) -> float | None:
     return total
 
 
+def _kv_bits(scenario: Scenario) -> float | None:
+    """Mean bits of a cached value; None for a model without attention layers."""
+    sixteen = kv_bytes_per_token(scenario.model, KvFormatSpec())
+    return 16 * kv_bytes_per_token(scenario.model, scenario.kv_format) / sixteen if sixteen else None
+
+
 def static_metrics(scenario: Scenario) -> dict[str, float | None]:
     """Bytes, costs, fit and quality of a design by exported key; None where a price or a published accuracy is missing."""
     gpu, gpus = scenario.gpu, scenario.gpu.count * scenario.replicas
@@ -61,6 +69,7 @@ def static_metrics(scenario: Scenario) -> dict[str, float | None]:
         "system_cost_usd": None if gpu.price_usd is None or below is None else gpu.price_usd * gpus + below,
         "hbm_excess_bytes": float(per_gpu - usable_bytes(gpu, scenario.engine, use)),
         "max_concurrency": held(scenario).tokens / (scenario.engine.max_model_len or scenario.model.max_model_len),
+        "kv_bits": _kv_bits(scenario),
         "quality_loss": None if loss is None else loss.value,
         "gpu_power_w": gpu.power_w * gpu.count,
     }

@@ -183,7 +183,7 @@ def test_continuous_range_has_no_size_and_no_list(load: Load) -> None:
 # -- Optuna ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["kv_cxl", "kv_tiers", "kv_quickstart"])
+@pytest.mark.parametrize("name", sorted(packaged_spaces()))
 def test_suggested_designs_are_canonical_and_round_trip(name: str) -> None:
     space = load_space(name)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
@@ -563,12 +563,12 @@ def test_existing_path_is_taken_before_a_packaged_space(write: Write, small_text
     assert load_space("kv_cxl.yaml").name == "small"
 
 
-@pytest.mark.parametrize("name", ["kv_cxl", "kv_tiers", "kv_quickstart"])
+@pytest.mark.parametrize("name", sorted(packaged_spaces()))
 def test_packaged_spaces_answer_a_question(name: str) -> None:
     space = load_space(name)
     size = space.size()
     assert space.name == name and space.description.endswith("?")
-    assert size is not None and size >= 500 and len(space.objectives) == 2
+    assert size is not None and size >= 100 and 2 <= len(space.objectives) <= 3
 
 
 def test_quickstart_is_small() -> None:
