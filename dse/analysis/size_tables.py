@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dse.analysis.size_words import SHARES, in_flags
-from dse.analysis.table import Column, render
+from dse.analysis.table import Column, render, table_width
 from dse.analysis.values import scale_for
 from simcore.units import GIB
 
@@ -44,10 +44,10 @@ def _share(share: float) -> str:
 
 def _verdict(sized: Sizing, count: int, share: float) -> str:
     if share > 1:
-        return "more than the GPU has"
+        return "exceeds the GPU"
     if count > sized.deployment.engine.max_num_seqs:
         return "above max_num_seqs"
-    return "" if sized.sequences >= count else "more than the pool"
+    return "" if sized.sequences >= count else "exceeds the pool"
 
 
 def _counts(sized: Sizing, wanted: Sequence[int]) -> list[int]:
@@ -61,7 +61,7 @@ def _counts(sized: Sizing, wanted: Sequence[int]) -> list[int]:
     return sorted(set(counts))
 
 
-def stage_table(sized: Sizing) -> list[str]:
+def stage_table(sized: Sizing, width: int) -> list[str]:
     """What a GPU of each stage holds; which stage binds."""
     parallel, rows = sized.deployment.parallel, sized.stages
     uses = [sized.use(s) for s in rows]
@@ -77,14 +77,17 @@ def stage_table(sized: Sizing) -> list[str]:
         Column("tokens", "", tuple(f"{s.pages // s.paging.pages_per_block * s.paging.block_tokens:,}" for s in rows)),
         Column("", "", tuple("binds" if s is sized.binding and len(rows) > 1 else "" for s in rows), "left"),
     ]
-    return [*render(columns), *([f" the same on each of {parallel.dp} data-parallel ranks"] if parallel.dp > 1 else [])]
+    return [
+        *render(_within(columns, ("runtime", "activ."), width)),
+        *([f" the same on each of {parallel.dp} data-parallel ranks"] if parallel.dp > 1 else []),
+    ]
 
 
 def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def tier_table(sized: Sizing) -> list[str]:
+def tier_table(sized: Sizing, width: int) -> list[str]:
     """HBM and the tiers below it: bytes, tokens, requests of the longest length."""
     d = sized.deployment
     tiers = sized.tiers
@@ -99,11 +102,11 @@ def tier_table(sized: Sizing) -> list[str]:
         Column("requests", "", tuple(f"{n / d.request_tokens:,.1f}" for n in tokens)),
         Column("holds KV of", "", ("running and finished requests", *("finished requests, to reuse" for _ in tiers)), "left"),
     ]
-    return render(columns)
+    return render(_within(columns, ("holds KV of",), width))
 
 
-def lever_table(sized: Sizing, levers: Sequence[Lever]) -> list[str]:
-    """Changes, best first, with what they give."""
+def lever_table(sized: Sizing, levers: Sequence[Lever], width: int) -> list[str]:
+    """Changes, best first, with what they give; columns that do not fit are left out, the most dispensable first."""
     family = sized.deployment.engine.family
     shown = levers[:SHOWN_LEVERS]
     before = sized.sequences
@@ -115,7 +118,16 @@ def lever_table(sized: Sizing, levers: Sequence[Lever]) -> list[str]:
         Column("gain", "", tuple(f"x{lever.sizing.sequences / before:.2f}" if before else "-" for lever in shown)),
         Column("", "", tuple(_quality(lever) for lever in shown), "left"),
     ]
-    return render(columns)
+    return render(_within(columns, ("longest", "pool"), width))
+
+
+def _within(columns: list[Column], dispensable: Sequence[str], width: int) -> list[Column]:
+    """`columns` without as many of the dispensable ones as it takes to stay within `width`."""
+    for head in dispensable:
+        if table_width(columns) <= width:
+            break
+        columns = [column for column in columns if column.head != head]
+    return columns
 
 
 def _loss(value: float) -> str:
@@ -145,11 +157,11 @@ def survey_table(found: Mapping[str, Sizing]) -> list[str]:
 
 def _fit_words(sized: Sizing) -> str:
     if not sized.weights_fit:
-        return "too small for the weights"
-    return "" if sized.sequences >= 1 else f"one request may have {sized.longest:,} tokens"
+        return "weights do not fit"
+    return "" if sized.sequences >= 1 else f"longest: {sized.longest:,}"
 
 
-def trade_table(trades: Sequence[FormatTrade]) -> list[str]:
+def trade_table(trades: Sequence[FormatTrade], width: int) -> list[str]:
     """KV formats: size, requests, decode rate at as many requests as the first and at its own most, quality."""
     first = trades[0]
     columns = [
@@ -162,7 +174,7 @@ def trade_table(trades: Sequence[FormatTrade]) -> list[str]:
         Column("pays", "from", tuple(_pays(t) for t in trades)),
         Column("quality", "", tuple("?" if t.loss is None else _loss(t.loss.value) for t in trades)),
     ]
-    return render(columns)
+    return render(_within(columns, ("pool", "bits"), width))
 
 
 def _pays(trade: FormatTrade) -> str:

@@ -50,19 +50,19 @@ def size_lines(
     lines += ["", "Working"]
     lines += working_lines(terms, prose)
     if sized.deployment.parallel.gpus > 1:
-        lines += ["", "Each GPU, by stage", *stage_table(sized)]
+        lines += ["", "Each GPU, by stage", *stage_table(sized, prose)]
     if sized.weights_fit:
         lines += ["", f"Requests of {sized.deployment.request_tokens:,} tokens at once, and what they need a GPU",
                   *concurrency_table(sized, wanted)]  # fmt: skip
     if extras.trades:
         lines += ["", f"KV formats, decoding with {sized.deployment.request_tokens:,} tokens of context, per replica"]
-        lines += trade_table(extras.trades)
+        lines += trade_table(extras.trades, prose)
         lines += [line for text in trade_words(extras.trades) for line in wrapped(f"  {text}", prose, "  ")]
     if sized.tiers:
-        lines += ["", "Tiers, all copies", *tier_table(sized)]
+        lines += ["", "Tiers, all copies", *tier_table(sized, prose)]
     if levers:
         better = _holds(sized, wanted)
-        lines += ["", "More room" if better else "What would make it fit", *lever_table(sized, levers)]
+        lines += ["", "More room" if better else "What would make it fit", *lever_table(sized, levers, prose)]
         lines += [line for text in lever_notes(levers) for line in wrapped(f"  {text}", prose, "  ")]
     return [*lines, *_notes(told, prose)]
 

@@ -49,7 +49,7 @@ class Deployment(Spec):
     kv_format: KvFormatSpec = KvFormatSpec()
     weight_format: str | None = None
     parallel: ParallelSpec = ParallelSpec()
-    replicas: Positive = 1
+    replicas: Annotated[int, Field(ge=1, le=100_000)] = 1
     max_model_len: Positive | None = None
     pool_bytes: Bytes | None = None
     max_blocks: Positive | None = None

@@ -151,6 +151,9 @@ def _stage(sized: Sizing, stage: StageSize, origins: Mapping[str, str]) -> Itera
     else:
         how = "the share less weights, activations and runtime"
     yield Term("KV pool", stage.pool_bytes, "bytes", how, origins.get("pool_bytes", ""))
+    left = d.gpu.memory_bytes - fixed.total - stage.pool_bytes
+    how = "for CUDA graphs and other processes; logs have 0.1 to 1.1 GiB of graphs, none with --enforce-eager"
+    yield Term("left over", left, "bytes", how, "engine logs")
 
 
 def _weight_words(d: Deployment, stage: StageSize) -> str:

@@ -213,6 +213,21 @@ def test_the_text_of_a_pipeline_that_is_too_small(dse: Dse) -> None:
     check("size_pipeline", done.out)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--gpu", "mi300x", "--", "vllm", "serve", "meta-llama/Llama-3.1-70B-Instruct"),
+        ("--gpu", "b200", "--pp", "2", "--compare", "fp8_e4m3,nvfp4,kivi2", "--", "vllm", "serve", "openai/gpt-oss-120b"),
+        ("--gpu", "h100-sxm", "--", "python", "-m", "sglang.launch_server", "--model", "deepseek-r1", "--tp", "8", "--pp", "2"),
+        ("--model", "qwen3.5-397b-a17b", "--gpu", "h200", "--tp", "8", "--tier", "dram=2TiB", "--tier", "nvme=8TiB"),
+        ("--model", "opt-175b"),
+    ],
+)
+def test_no_line_is_wider_than_the_terminal(dse: Dse, arguments: tuple[str, ...]) -> None:
+    lines = dse("size", *arguments).out.splitlines()
+    assert len(lines) > 10 and all(len(line) <= 80 or "://" in line for line in lines)
+
+
 def test_without_a_gpu_every_card_is_tried(dse: Dse) -> None:
     done = dse("size", "--", *U01.split())
     assert done.status == 0 and "rtx-4090" in done.out and "h100-sxm" in done.out
