@@ -6,7 +6,7 @@ one that finds it in B2 lowers it, by the ratio of the two ghost lists but at le
 
 Deviations. The paper has pages of one size. With sizes all lengths are in bytes, and a step of p is multiplied by the size of
 the object, so that it means the same share of the cache as with pages; each victim makes case IV forget at most one ghost, so
-that the lists together may pass 2c; ghosts never pass 16c. An object that moves to another tier was not evicted and leaves no
+that the lists together may pass 2c; ghosts never pass 64c. An object that moves to another tier was not evicted and leaves no
 ghost. A pinned object is in neither list, still counts in |T1| or |T2|, and returns as the newest of its list. A miss takes
 its ghost away even when an admission filter then keeps the object out.
 
@@ -49,7 +49,7 @@ STORE_FIELDS = (
 NEEDS: frozenset[str] = frozenset()
 
 T1, T2, B1, B2 = 0, 1, 2, 3
-MOST_GHOSTS = 16  # capacities
+MOST_GHOSTS = 64  # capacities
 
 
 class Params(Spec):

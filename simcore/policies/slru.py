@@ -24,6 +24,7 @@ from simcore.kernel import Bool, Int, Slot, State, incoming_size, kernel, list_c
 from simcore.specs.base import Spec
 
 FIELDS = (("segment", np.uint8),)
+STORE_FIELDS = (("spilled", np.uint8),)  # objects fell into the lowest segment
 NEEDS: frozenset[str] = frozenset()
 
 MOST_SEGMENTS = 16
@@ -36,11 +37,13 @@ class Params(Spec):
         segments: how many lists.
         probation: share of the lowest; the others have equal shares of the rest.
         fill: a new object enters the lowest segment that has room, rather than always the lowest.
+        bounded: with sizes, what objects that fall into the lowest segment push out of its share leaves the cache.
     """
 
     segments: int = Field(default=2, ge=1, le=MOST_SEGMENTS)
     probation: float = Field(default=0.2, gt=0, le=1)
     fill: bool = False
+    bounded: bool = False
 
 
 def SPARE_NODES(slots: int, n_objects: int) -> int:
@@ -106,6 +109,7 @@ def _settle(st: State, s: Int, segment: Int) -> None:
             st.node[i].segment = k - 1
             list_remove(st, i)
             list_insert(st, i, _head(st, s, k - 1))
+            st.store[s].spilled = k == 1
 
 
 @kernel
@@ -119,6 +123,17 @@ def choose_victim(st: State, s: Int) -> Slot:
     while st.node[_head(st, s, k)].next == _head(st, s, k):
         k += 1
     return st.node[_head(st, s, k)].next
+
+
+@kernel
+def surplus(st: State, s: Int) -> Slot:
+    length = _length(st, s, 0)
+    i = st.node[_head(st, s, 0)].next
+    over = st.reals[length] > st.reals[length + np.uint64(1)] and i != _head(st, s, 0)
+    if st.store[s].bounded and st.store[s].spilled and over:
+        return i
+    st.store[s].spilled = 0
+    return np.uint32(0)
 
 
 @kernel

@@ -38,10 +38,12 @@ A1IN, AM, A1OUT = 0, 1, 2
 
 
 class Params(Spec):
-    """Lengths of A1in (`in_share`) and A1out (`out_share`) as shares of the capacity."""
+    """Lengths of A1in (`in_share`) and A1out (`out_share`) as shares of the capacity. `bounded`: with sizes, Am keeps no more
+    than the rest beside A1in's share, except for one larger object."""
 
     in_share: float = Field(default=0.25, ge=0, le=1)
     out_share: float = Field(default=0.5, ge=0, le=2)
+    bounded: bool = False
 
 
 def SPARE_NODES(slots: int, n_objects: int) -> int:
@@ -82,6 +84,15 @@ def choose_victim(st: State, s: Int) -> Slot:
     if first != queue and (st.store[s].queued > st.store[s].most_queued or oldest == main):
         return first
     return oldest
+
+
+@kernel
+def surplus(st: State, s: Int) -> Slot:
+    i = st.node[list_head(st, s, AM)].next
+    several = i != st.node[list_head(st, s, AM)].prev
+    most = st.store[s].cap - st.store[s].most_queued
+    over = st.store[s].used - st.store[s].queued > most
+    return i if st.store[s].bounded and several and over else np.uint32(0)
 
 
 @kernel

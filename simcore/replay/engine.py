@@ -61,6 +61,11 @@ class Variant:
         return outside(self.policy)
 
     @property
+    def sheds(self) -> bool:
+        """Whether the policy may make objects leave although there is room."""
+        return self.sized and hasattr(self.policy, "surplus")
+
+    @property
     def loop(self) -> str:
         """The kernel module with the loop."""
         return "below" if self.below else "chains" if self.chain else "plain"
@@ -163,7 +168,7 @@ def _said_of(modules: Iterable[ModuleType]) -> Iterator[None]:
 def verbs_source(variant: Variant) -> str:
     """The text of the `verbs` module."""
     flags = {"CHAIN": "chain", "FEEDS": "feeds", "SETS": "sets", "TRACKED": "tracked"}
-    flags |= {"COUNTED": "counted", "CHECKED": "checked", "SIZED": "sized"}
+    flags |= {"COUNTED": "counted", "CHECKED": "checked", "SIZED": "sized", "SHEDS": "sheds"}
     lines = [
         '"""The verbs of a policy and a filter, and what is compiled in."""',
         "",
@@ -176,6 +181,7 @@ def verbs_source(variant: Variant) -> str:
         f"admission = import_module({variant.admission.__name__!r})",
     ]
     lines += [f"{verb} = inlined(policy.{verb})" for verb in VERBS]
+    lines += ["surplus = inlined(getattr(policy, 'surplus', policy.choose_victim))"]  # called only if SHEDS
     asked = f"{FILTERS}.none" if variant.unfiltered else variant.admission.__name__
     lines += [f"asked = import_module({asked!r})"]
     lines += [f"{verb} = inlined(asked.{verb})" for verb in ("admit", "on_access", "prefer")]

@@ -42,8 +42,8 @@ class Store:
 class Level:
     """One tier; `below` is the next, if any."""
 
-    def __init__(self, number: int, tier: Tier, slots_of: Any, below: Level | None) -> None:
-        self.number, self.below = number, below
+    def __init__(self, number: int, tier: Tier, slots_of: Any, below: Level | None, sized: bool) -> None:
+        self.number, self.below, self.sized = number, below, sized
         self.placement = tier.placement if tier.placement == "exclusive" else tier.write
         sets = tier.capacity // tier.ways if 0 < tier.ways < tier.capacity else 1
         self.stores = []
@@ -79,6 +79,7 @@ class Level:
                 self.counts["promotions"] += 1
                 store.policy.evict(obj)
                 del store.held[obj]
+            self.shed(store, event, None if alone else self.below)
             return self.number + 1
         found = self.below.get(event) if self.below and not alone else 0
         if keeps:
@@ -112,15 +113,24 @@ class Level:
             victim = store.policy.victim(event)
             if victim is None or (filtered and not store.admission.prefer(obj, victim)):
                 return False
-            gone = store.held.pop(victim)
-            self.counts["evictions"] += 1
-            self.counts["evicted_bytes"] += gone["size"]
-            store.policy.evict(victim)
-            if below:
-                below.offer({**event, "obj": victim, **{name: gone[name] for name in OF_OBJECT}})
+            self.evict(store, victim, event, below)
         store.held[obj] = dict(event)
         store.policy.insert(obj, size, event)
+        self.shed(store, event, below)
         return True
+
+    def shed(self, store: Store, event: Event, below: Level | None) -> None:
+        asks = self.sized and hasattr(store.policy, "surplus")
+        while (obj := store.policy.surplus() if asks else None) is not None:
+            self.evict(store, obj, event, below)
+
+    def evict(self, store: Store, victim: int, event: Event, below: Level | None) -> None:
+        gone = store.held.pop(victim)
+        self.counts["evictions"] += 1
+        self.counts["evicted_bytes"] += gone["size"]
+        store.policy.evict(victim)
+        if below:
+            below.offer({**event, "obj": victim, **{name: gone[name] for name in OF_OBJECT}})
 
 
 @dataclass(eq=False)
@@ -142,7 +152,8 @@ class Hierarchy:
 
         self.levels: list[Level] = []
         for number in range(len(tiers) - 1, -1, -1):
-            self.levels.insert(0, Level(number, tiers[number], slots_of, self.levels[0] if self.levels else None))
+            below = self.levels[0] if self.levels else None
+            self.levels.insert(0, Level(number, tiers[number], slots_of, below, sizes is not None))
         self.capacities = [tier.capacity for tier in tiers]
 
     def events(self, requests: Sequence[tuple[int, int]], touched: Sequence[int]) -> dict[int, Event]:

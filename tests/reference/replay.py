@@ -15,6 +15,15 @@ def next_uses(ids: Sequence[int]) -> list[int]:
     return result
 
 
+def shed(twin: Any, resident: dict[int, int]) -> int:
+    """What the policy does not keep leaves; how much that is."""
+    units = 0
+    while (obj := twin.surplus() if hasattr(twin, "surplus") else None) is not None:
+        units += resident.pop(obj)
+        twin.evict(obj)
+    return units
+
+
 def replay(ids: Sequence[int], sizes: Sequence[int] | None, capacity: int, twin: Any, **columns: Sequence[Any]) -> list[bool]:
     """Whether each access is a hit. `columns`: further entries of the event of each access."""
     resident: dict[int, int] = {}
@@ -31,6 +40,7 @@ def replay(ids: Sequence[int], sizes: Sequence[int] | None, capacity: int, twin:
         found.append(obj in resident)
         if obj in resident:
             twin.hit(obj, event)
+            used -= shed(twin, resident) if sizes is not None else 0
             continue
         if size > capacity:
             continue
@@ -48,5 +58,6 @@ def replay(ids: Sequence[int], sizes: Sequence[int] | None, capacity: int, twin:
         resident[obj] = size
         used += size
         twin.insert(obj, size, event)
+        used -= shed(twin, resident) if sizes is not None else 0
         assert used <= capacity
     return found

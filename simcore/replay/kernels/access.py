@@ -8,7 +8,7 @@ from simcore.kernel import Int, incoming_size, inlined
 from simcore.replay.state import GET, PUT, State
 
 from .columns import carry_again, send
-from .residency import insert
+from .residency import insert, shed
 from .verbs import CHAIN, FEEDS, SETS, TRACKED, admit, on_access, on_hit, on_miss
 
 
@@ -24,6 +24,7 @@ def access(st: State, k: Int, place: Int) -> int:
             mark_found(st, place)
         carry_again(st, i)
         on_hit(st, s, i)
+        shed(st, s)
         return 1
     if FEEDS:
         send(st, obj, GET, place)

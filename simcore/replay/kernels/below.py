@@ -9,7 +9,7 @@ from simcore.replay.state import EXCLUSIVE, GET, INCLUSIVE_THROUGH, LOOKUP, Stat
 
 from .access import access, enter, mark_found, store_of
 from .columns import carry_again, observe, send
-from .residency import open_stores, take
+from .residency import open_stores, shed, take
 from .verbs import FEEDS, TRACKED, on_access, on_hit
 
 
@@ -62,6 +62,7 @@ def _get(st: State, k: Int, place: Int) -> None:
     on_hit(st, s, i)
     if placement == EXCLUSIVE:
         take(st, s, i)
+    shed(st, s)
 
 
 @kernel

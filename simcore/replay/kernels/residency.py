@@ -8,7 +8,7 @@ from simcore.kernel import LIST_HEADS, Bool, Int, Slot, incoming_size, inlined, 
 from simcore.replay.state import NO_VICTIM, OVERFULL, PUT, State
 
 from .columns import carry, send_carried
-from .verbs import CHECKED, COUNTED, FEEDS, SIZED, admission_init, choose_victim, init, on_evict, on_insert, prefer
+from .verbs import CHECKED, COUNTED, FEEDS, SHEDS, SIZED, admission_init, choose_victim, init, on_evict, on_insert, prefer, surplus
 
 
 @kernel
@@ -46,7 +46,24 @@ def insert(st: State, s: Int, obj: Int) -> Bool:
         st.run[0].insertions += 1
         st.run[0].inserted_bytes += size
     on_insert(st, s, i)
+    shed(st, s)
     return True
+
+
+@inlined
+def shed(st: State, s: Int) -> None:
+    """What the policy does not keep leaves, although there is room."""
+    if SHEDS:
+        while True:
+            i = np.uint32(surplus(st, s))
+            if i == np.uint32(0):
+                break
+            if CHECKED and not _resident(st, s, i):
+                st.run[0].fault = NO_VICTIM
+                break
+            _evict(st, s, i)
+            st.node[i].next = st.store[s].free
+            st.store[s].free = i
 
 
 @inlined

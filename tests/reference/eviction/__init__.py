@@ -7,6 +7,7 @@ A twin is a class `Twin(capacity, **params)` with
     victim(event) -> obj|None   the object to evict now; None: the newcomer stays out
     insert(obj, size, event)    it has entered
     evict(obj)                  it has left
+    surplus() -> obj|None       optional, after hit and insert until None: an object that leaves although there is room
     begin(slots)                optional, before all: the most objects that can be resident
 
 `event` is a dict of what the policy NEEDS

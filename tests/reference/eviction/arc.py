@@ -61,6 +61,6 @@ class Twin:
     def evict(self, obj):
         (self.t1 if obj in self.t1 else self.t2).remove(obj)
         if self.ghost_list is not None:
-            while self.length(self.b1, self.b2) + self.sizes[obj] > 16 * self.c:
+            while self.length(self.b1, self.b2) + self.sizes[obj] > 64 * self.c:
                 (self.b1 or self.b2).pop(0)
             self.ghost_list.append(obj)

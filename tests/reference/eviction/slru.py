@@ -4,12 +4,16 @@ from __future__ import annotations
 
 
 class Twin:
-    def __init__(self, capacity: int, segments: int = 2, probation: float = 0.2, fill: bool = False) -> None:
+    def __init__(
+        self, capacity: int, segments: int = 2, probation: float = 0.2, fill: bool = False, bounded: bool = False
+    ) -> None:
         upper = [(1 - probation) / (segments - 1)] * (segments - 1) if segments > 1 else []
         self.most = [int(share * capacity) for share in [probation, *upper]]
         self.segments: list[list[int]] = [[] for _ in self.most]
         self.sizes: dict[int, int] = {}
         self.fill = fill
+        self.bounded = bounded
+        self.spilled = False
 
     def length(self, number: int) -> int:
         return sum(self.sizes[obj] for obj in self.segments[number])
@@ -23,6 +27,13 @@ class Twin:
         for k in range(len(self.segments) - 1, 0, -1):
             while self.length(k) > self.most[k]:
                 self.segments[k - 1].append(self.segments[k].pop(0))
+                self.spilled = k == 1
+
+    def surplus(self):
+        if self.bounded and self.spilled and self.length(0) > self.most[0]:
+            return self.segments[0][0]
+        self.spilled = False
+        return None
 
     def miss(self, obj, size, event):
         pass

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 
 class Twin:
-    def __init__(self, capacity: int, in_share: float = 0.25, out_share: float = 0.5) -> None:
+    def __init__(self, capacity: int, in_share: float = 0.25, out_share: float = 0.5, bounded: bool = False) -> None:
         self.kin = int(in_share * capacity)
         self.kout = int(out_share * capacity)
+        self.most = capacity - self.kin if bounded else capacity
         self.a1in: list[int] = []
         self.a1out: list[int] = []
         self.am: list[int] = []
@@ -32,6 +33,9 @@ class Twin:
     def insert(self, obj, size, event):
         self.sizes[obj] = size
         (self.am if self.was_out else self.a1in).append(obj)
+
+    def surplus(self):
+        return self.am[0] if len(self.am) > 1 and self.length(self.am) > self.most else None
 
     def evict(self, obj):
         if obj in self.am:

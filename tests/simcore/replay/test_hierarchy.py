@@ -25,7 +25,13 @@ MACHINES = (  # policies and filters, top to bottom
     ("lru", "sieve+second_hit", "sieve", "fifo"),
     ("w_tinylfu", "fifo"),
     ("sieve+tinylfu", "min"),
+    ("slru", "fifo"),
+    ("lru", "slru", "two_q"),
 )
+PARAMS: dict[str, dict[str, Any]] = {  # objects leave although there is room
+    "slru": {"segments": 4, "probation": 0.25, "fill": True, "bounded": True},
+    "two_q": {"bounded": True},
+}
 
 
 @st.composite
@@ -41,6 +47,7 @@ def tiers_of(draw: Any, most: int, *, sets: bool = False) -> list[Tier]:
                 name=f"t{number}",
                 capacity=capacity,
                 policy=policy,
+                params=PARAMS.get(policy, {}),
                 admission=admission or "none",
                 placement=placement,
                 write=draw(st.sampled_from(["through", "back"])) if placement == "inclusive" else "through",

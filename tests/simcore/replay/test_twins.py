@@ -19,6 +19,13 @@ from simcore.traces.accesses import Accesses
 from tests.reference.replay import replay as naive_replay
 
 TWINS = sorted(module.name for module in pkgutil.iter_modules(twins.__path__))
+CHOICES: list[tuple[str, dict[str, Any]]] = [  # beside the defaults
+    ("arc", {"scaled_step": False}),
+    ("slru", {"segments": 4, "probation": 0.25, "fill": True, "bounded": True}),
+    ("slru", {"segments": 2, "probation": 0.5, "bounded": True}),
+    ("two_q", {"bounded": True}),
+    ("two_q", {"in_share": 0.6, "out_share": 1.0, "bounded": True}),
+]
 
 
 def test_every_policy_has_a_twin() -> None:
@@ -42,11 +49,11 @@ def cases(draw: Any) -> tuple[list[int], list[int] | None, int, np.random.Genera
     return ids, sizes, draw(st.integers(0, total + 1)), rng
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize(("name", "params"), [*((name, {}) for name in TWINS), *CHOICES])
 @settings(max_examples=60)
 @given(case=cases())
 def test_the_kernel_hits_where_the_twin_hits(
-    name: str, case: tuple[list[int], list[int] | None, int, np.random.Generator]
+    name: str, params: dict[str, Any], case: tuple[list[int], list[int] | None, int, np.random.Generator]
 ) -> None:
     ids, sizes, capacity, rng = case
     module = find("simcore.policies", name)
@@ -62,8 +69,8 @@ def test_the_kernel_hits_where_the_twin_hits(
     accesses = dense.with_columns(
         sizes=None if sizes is None else np.array(sizes), **{k: np.array(v) for k, v in columns.items()}
     )
-    twin = importlib.import_module(f"tests.reference.eviction.{name}").Twin(capacity)
+    twin = importlib.import_module(f"tests.reference.eviction.{name}").Twin(capacity, **params)
     expected = naive_replay(numbers, sizes, capacity, twin, **columns)
-    result = replay(accesses, [Tier(capacity=capacity, policy=name)], keep_found=True)
+    result = replay(accesses, [Tier(capacity=capacity, policy=name, params=params)], keep_found=True)
     assert result.found is not None
     assert result.found.astype(bool).tolist() == expected
