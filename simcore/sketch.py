@@ -57,7 +57,7 @@ def sketch_open(st: State, at: Int, slots: Int, factor: Int, doorkeeper: Bool, c
 @kernel
 def sketch_add(st: State, at: Int, obj: Int) -> None:
     """Object `obj` is asked for."""
-    hashed = _hash(obj)
+    hashed = hash_of(obj)
     first = False
     if st.words[at + np.uint64(_DOORS)]:
         first = _knock(st, at, hashed)
@@ -72,7 +72,7 @@ def sketch_add(st: State, at: Int, obj: Int) -> None:
 @kernel
 def sketch_estimate(st: State, at: Int, obj: Int) -> Int:
     """u4: accesses to `obj` in the current sample, older ones counting less; never too few but by the halving, at most 16."""
-    hashed = _hash(obj)
+    hashed = hash_of(obj)
     block = _block(st, at, hashed)
     least = MOST
     for row in range(ROWS):
@@ -119,7 +119,7 @@ def _knock(st: State, at: Int, hashed: Int) -> Bool:
 
 
 @kernel
-def _hash(obj: Int) -> Int:
+def hash_of(obj: Int) -> Int:
     """64 bits: the finaliser of MurmurHash3 after an odd step, so that sets and sketches see different numbers."""
     x = np.uint64(obj) * np.uint64(0xD6E8FEB86659FD93) + np.uint64(0xA0761D6478BD642F)
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)

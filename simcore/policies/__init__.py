@@ -17,7 +17,7 @@ and `i`, the slot of a resident object in that store (never 0):
 An object that enters pinned is inserted, then pinned; of a policy that leaves out on_pin and on_release neither verb is called.
 A policy may also define
 
-    surplus(st, s)            slot of an unpinned object that shall leave although there is room, or 0. Called where objects have
+    surplus(st, s)            slot of an unpinned object that leaves although there is room, or 0. Called where objects have
                               sizes, after on_hit and on_insert, until it returns 0; the engine calls on_evict for each slot
 
 A policy that remembers more of an object than its place in a list (how often it was used, ghosts) defines both, so that a pin

@@ -181,7 +181,7 @@ def verbs_source(variant: Variant) -> str:
         f"admission = import_module({variant.admission.__name__!r})",
     ]
     lines += [f"{verb} = inlined(policy.{verb})" for verb in VERBS]
-    lines += ["surplus = inlined(getattr(policy, 'surplus', policy.choose_victim))"]  # called only if SHEDS
+    lines += ['surplus = inlined(getattr(policy, "surplus", policy.choose_victim))']  # called only if SHEDS
     asked = f"{FILTERS}.none" if variant.unfiltered else variant.admission.__name__
     lines += [f"asked = import_module({asked!r})"]
     lines += [f"{verb} = inlined(asked.{verb})" for verb in ("admit", "on_access", "prefer")]

@@ -52,3 +52,24 @@ class Sketch:
     def estimate(self, obj: int) -> int:
         least = min(row[cell] for row, cell in zip(self.rows, self.cells(obj), strict=True))
         return least + (self.door is not None and self.bits(obj) <= self.door)
+
+
+class CountingFilter:
+    def __init__(self, slots: int, factor: int) -> None:
+        self.counters = [0] * (20 + int(14.378 * slots))
+        self.sample, self.counted = slots * factor, 0
+
+    def cells(self, obj: int) -> list[int]:
+        h = hashed(obj)
+        return [(h + number * (h >> 32)) % 2**32 % len(self.counters) for number in range(10)]
+
+    def add(self, obj: int, *, of_sample: bool = True) -> None:
+        for cell in self.cells(obj):
+            self.counters[cell] += 1
+        self.counted += of_sample
+        if self.counted == self.sample:
+            self.counters = [counter // 2 for counter in self.counters]
+            self.counted = 0
+
+    def estimate(self, obj: int) -> int:
+        return min(self.counters[cell] for cell in self.cells(obj))

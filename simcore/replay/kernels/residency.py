@@ -8,7 +8,20 @@ from simcore.kernel import LIST_HEADS, Bool, Int, Slot, incoming_size, inlined, 
 from simcore.replay.state import NO_VICTIM, OVERFULL, PUT, State
 
 from .columns import carry, send_carried
-from .verbs import CHECKED, COUNTED, FEEDS, SHEDS, SIZED, admission_init, choose_victim, init, on_evict, on_insert, prefer, surplus
+from .verbs import (
+    CHECKED,
+    COUNTED,
+    FEEDS,
+    SHEDS,
+    SIZED,
+    admission_init,
+    choose_victim,
+    init,
+    on_evict,
+    on_insert,
+    prefer,
+    surplus,
+)
 
 
 @kernel

@@ -15,7 +15,9 @@ class Twin:
         learning_rate: float = 0.45,
         discount: float = 0.005,
         lru_weight: float = 0.5,
+        least_weight: float = 1e-10,
         history_share: float = 0.5,
+        blame_both: bool = True,
         remember: bool = False,
         seed: int = 0,
     ) -> None:
@@ -27,8 +29,10 @@ class Twin:
         self.uses: dict[int, int] = {}
         self.size: dict[int, int] = {}
         self.history: dict[str, list[tuple[int, int, int, int]]] = {"lru": [], "lfu": []}  # object, size, uses, when evicted
+        self.blame_both = blame_both
         self.now = 0
-        self.by = ""
+        self.by = "lru"
+        self.least = least_weight
         self.chosen: int | None = None
 
     def hit(self, obj, event):
@@ -49,13 +53,18 @@ class Twin:
                     regret = self.discount ** ((self.now - entry[3]) / max(len(self.order), 1))
                     self.weights[other] *= math.exp(self.learning_rate * regret)
                     total = sum(self.weights.values())
-                    self.weights = {name: weight / total for name, weight in self.weights.items()}
+                    lru = min(max(self.weights["lru"] / total, self.least), 1 - self.least)
+                    self.weights = {"lru": lru, "lfu": 1 - lru}
                     self.known = entry[2] if self.remember else 0
                     break
 
     def victim(self, event):
+        rarest = min(self.order, key=lambda obj: self.uses[obj])
+        if not self.blame_both and self.order[0] == rarest:
+            self.chosen = None
+            return rarest
         self.by = "lru" if self.draws.below(2**31) < self.weights["lru"] * 2**31 else "lfu"
-        self.chosen = self.order[0] if self.by == "lru" else min(self.order, key=lambda obj: self.uses[obj])
+        self.chosen = self.order[0] if self.by == "lru" else rarest
         return self.chosen
 
     def insert(self, obj, size, event):

@@ -1,14 +1,18 @@
 """Misses equal to those of libCacheSim, an independent simulator in C, on public traces at eight sizes.
 
-Where the docstring of a policy says that it counts otherwise, the difference is held to the bound stated there. Both sides get
-the same file: sizes are made constant by object, as the format oracleGeneral has them.
+Every file of the classical folder, by count and, where objects have sizes, by bytes. Both sides get the same file: sizes are
+made constant by object, as the format oracleGeneral has them. Parameters are those that the docstrings name as libCacheSim's,
+and where it refuses objects that the papers do not, a filter refuses them here. What is sketched or drawn is compared by the
+median of some runs, each with other numbers for the objects and other seeds. Random replacement has an oracle of its own
+(`test_random_oracle`): libCacheSim's draws are not uniform.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -21,17 +25,19 @@ from simcore.traces.load import read_accesses
 
 lcs = pytest.importorskip("libcachesim")
 
-SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.8)  # of all objects or bytes
 RECORD = np.dtype([("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")])
 FILES = {
+    "cachelib_kv": "cachelib_kv_traces_1.csv",
+    "cachelib_block": "cachelib_block_traces_1.csv",
     "web12": "cache2k_web12.trace.xz",
     "adaptsize": "adaptsize_request.trace.xz",
     "cloud_physics": "cloudPhysicsIO.oracleGeneral.bin.zst",
     "oltp": "arc_OLTP.lis.zst",
     "orm_busy": "cache2k_orm-busy.trace.xz",
 }
-SMALL = ("web12", "adaptsize", "cloud_physics")
-SIZED = ("adaptsize", "cloud_physics")
+SMALL = ("cachelib_kv", "cachelib_block", "web12", "adaptsize", "cloud_physics")
+LARGE = ("oltp", "orm_busy")
+SIZED = ("cachelib_kv", "cachelib_block", "adaptsize", "cloud_physics")
 NAMES = {
     "fifo": "FIFO",
     "lru": "LRU",
@@ -47,37 +53,42 @@ NAMES = {
     "lirs": "LIRS",
     "hyperbolic": "Hyperbolic",
     "lecar": "LeCaR",
-    "random": "Random",
     "w_tinylfu": "WTinyLFU",
 }
 # What their docstrings name as the parameters of libCacheSim.
 PARAMS: dict[str, dict[str, Any]] = {
-    "slru": {"segments": 4, "probation": 0.25, "fill": True},
+    "slru": {"segments": 4, "probation": 0.25, "fill": True, "bounded": True},
+    "two_q": {"bounded": True},
     "arc": {"scaled_step": False},
     "s3fifo": {"fill_main": True},
+    "lecar": {"blame_both": False},
+    "w_tinylfu": {
+        "lazy_window": True,
+        "fill": True,
+        "bounded": True,
+        "count_moves": True,
+        "counting_filter": True,
+        "sample_factor": 32,
+    },
 }
 EXACT = ("fifo", "lru", "clock", "sieve", "lfu", "two_q", "slru", "arc", "gdsf", "belady", "s3fifo")
-EXACT_BYTES = ("fifo", "lru", "clock", "sieve", "lfu", "two_q", "arc", "gdsf", "belady")
-# Points of the miss ratio, (fewest, most), that these may miss more.
-CLOSE = {
-    "lirs": (-0.05, 0.05),
-    "hyperbolic": (-0.5, 0.5),
-    "lecar": (-1.0, 1.0),
-    "random": (-2.1, 0.5),
-    "w_tinylfu": (-5.0, 5.0),
+RUNS = {"lirs": 1, "hyperbolic": 3, "lecar": 7, "w_tinylfu": 7}
+CLOSE = 0.5  # points of the miss ratio
+# libCacheSim's own limit on the size of an object, which is not of the papers: (share of the capacity, more, at least)
+LIMITS = {
+    "two_q": (0.25, 0, 0),
+    "slru": (0.25, 0, 0),
+    "s3fifo": (0.1, -1, 0),
+    "lirs": (0.01, 0, 1),
+    "w_tinylfu": (0.01, 0, 0),
 }
-CLOSE_BYTES = {
-    **CLOSE,
-    "lirs": (-0.3, 0.3),
-    "lecar": (-1.5, 1.5),
-    "slru": (-1.5, 1.5),
-    "s3fifo": (-1.5, 1.5),
-}
-# Points at the least capacity, a fifteenth of the largest object. ARC's ghosts are bounded; without the bound its misses are
-# equal. 2Q differs by 3 of 66,987 requests, of which the cause is not known.
-TINY = {("adaptsize", "arc"): 0.03, ("adaptsize", "two_q"): 0.01}
-# libCacheSim's own limit on the size of an object, which is not of the papers: (policy, share of the capacity, at least)
-LIMITS = {"two_q": (0.25, 0), "lirs": (0.01, 1)}
+LEAST = {"two_q": 4, "slru": 4, "lirs": 2, "s3fifo": 20, "w_tinylfu": 100}  # its least queue must hold an object
+
+
+def suits(policy: str, capacity: int) -> bool:
+    """Whether the segments' shares of a capacity are whole, so that libCacheSim uses all of it."""
+    main = capacity - capacity // 100
+    return {"slru": capacity % 4 == 0, "w_tinylfu": main % 5 == 0}.get(policy, True)
 
 
 @dataclass(frozen=True)
@@ -87,21 +98,28 @@ class Case:
     total: int
 
     def capacities(self, policy: str) -> list[int]:
-        """Eight, of which those that the docstring of the policy excepts are left out."""
-        found = [int(share * self.total) for share in SHARES]
-        if policy == "slru":  # four equal segments
-            return [capacity - capacity % 4 for capacity in found if capacity >= 4]
-        least = {"s3fifo": 20, "w_tinylfu": 100}.get(policy, 1)  # its small queue, its window must hold an object
-        return [capacity for capacity in found if capacity >= least]
+        """Eight, from a thousandth of all objects or bytes to four fifths."""
+        found: list[int] = []
+        for ideal in np.geomspace(max(LEAST.get(policy, 1), self.total / 1000), 0.8 * self.total, 8):
+            capacity = max([int(ideal), *(last + 1 for last in found[-1:])])
+            while not suits(policy, capacity):
+                capacity += 1
+            found.append(capacity)
+        return found
 
-    def ours(self, policy: str, capacity: int) -> tuple[int, int]:
+    def ours(self, policy: str, capacity: int, seed: int = 0) -> tuple[int, int]:
         """Misses and missed bytes."""
         bound: dict[str, Any] = {}
         if self.accesses.sizes is not None and policy in LIMITS:
-            share, least = LIMITS[policy]
-            limit = max(int(share * capacity), least)
+            share, more, least = LIMITS[policy]
+            limit = max(int(share * capacity) + more, least)
             bound = {"admission": "size_threshold", "admission_params": {"size_threshold_bytes": limit}}
-        run = replay(self.accesses, [Tier(capacity=capacity, policy=policy, params=PARAMS.get(policy, {}), **bound)])
+        params = dict(PARAMS.get(policy, {}))
+        if policy == "w_tinylfu":
+            params["window_share"] = (capacity // 100 - 0.5) / capacity  # rounded down there, up here
+        if policy == "lecar" and self.accesses.sizes is not None:
+            params["discount"] = 1.0
+        run = replay(self.accesses, [Tier(capacity=capacity, policy=policy, params=params, **bound)], seed=seed)
         missed = len(self.accesses) - run.hits
         return missed, run.asked_bytes - run.tiers[0].hit_bytes if run.asked_bytes else missed
 
@@ -113,10 +131,29 @@ class Case:
         asked = len(self.accesses) if sizes is None else int(sizes.sum())
         return round(by_count * len(self.accesses)), round(by_bytes * asked)
 
-    def points(self, policy: str, capacity: int) -> float:
-        """How many points of the miss ratio are missed here and not there."""
-        more = self.ours(policy, capacity)[0] - self.theirs(policy, capacity)[0]
-        return 100 * more / len(self.accesses)
+    def renumbered(self, seed: int) -> Case:
+        """The same accesses to objects of other numbers."""
+        if seed == 0:
+            return self
+        numbers = np.random.default_rng(seed).permutation(self.accesses.n_objects).astype(np.uint32)
+        ids = numbers[self.accesses.ids]
+        rows = np.fromfile(self.path, RECORD)
+        rows["object"] = ids.astype(np.uint64) + 1
+        path = self.path.with_name(f"renumbered_{self.path.name}")
+        rows.tofile(path)
+        return replace(self, accesses=self.accesses.with_columns(ids=ids), path=path)
+
+    def points(self, policy: str) -> dict[int, float]:
+        """How many points of the miss ratio are missed here and not there, at each capacity."""
+        capacities = self.capacities(policy)
+        ours: dict[int, list[int]] = {capacity: [] for capacity in capacities}
+        theirs: dict[int, list[int]] = {capacity: [] for capacity in capacities}
+        for seed in range(RUNS[policy]):
+            trace = self.renumbered(seed)
+            for capacity in capacities:
+                ours[capacity].append(trace.ours(policy, capacity, seed)[0])
+                theirs[capacity].append(trace.theirs(policy, capacity)[0])
+        return {c: 100 * (median(ours[c]) - median(theirs[c])) / len(self.accesses) for c in capacities}
 
 
 @pytest.fixture(scope="module")
@@ -139,64 +176,72 @@ def case(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
         rows["size"] = 1 if sizes is None else sizes
         after = next_use(accesses.ids)
         rows["next"] = np.where(after < len(rows), after, -1)
-        path = folder / f"{name}_{sized}.bin"
+        path = folder / f"{name}_{sized}_{requests}.bin"
         rows.tofile(path)
         return Case(accesses, path, accesses.n_objects if sizes is None else int(sizes[first].sum()))
 
     return load
 
 
+def test_every_classical_trace_is_here(shared: Path) -> None:
+    """The other form of the cloudPhysics trace holds the same accesses."""
+    names = {path.name for path in (shared / "traces/classical").iterdir()}
+    assert names == {*FILES.values(), "cloudPhysicsIO.csv.zst"}
+
+
 @pytest.mark.parametrize("policy", EXACT)
 @pytest.mark.parametrize(("name", "requests"), [*((name, None) for name in (*SMALL, "oltp")), ("orm_busy", 1_000_000)])
 def test_misses_by_count_are_equal(case: Any, name: str, requests: int | None, policy: str) -> None:
-    trace = case(name, requests=requests)
-    capacities = trace.capacities(policy)
-    assert len(capacities) >= 7
-    assert [trace.ours(policy, c) for c in capacities] == [trace.theirs(policy, c) for c in capacities]
+    assert_equal(case(name, requests=requests), policy)
 
 
-@pytest.mark.parametrize("policy", EXACT_BYTES)
+@pytest.mark.parametrize("policy", EXACT)
 @pytest.mark.parametrize("name", SIZED)
 def test_misses_by_bytes_are_equal(case: Any, name: str, policy: str) -> None:
-    trace = case(name, sized=True)
-    capacities = trace.capacities(policy)
-    if (name, policy) in TINY:
-        assert abs(trace.points(policy, capacities.pop(0))) < TINY[name, policy]
-    assert [trace.ours(policy, c) for c in capacities] == [trace.theirs(policy, c) for c in capacities]
+    assert_equal(case(name, sized=True), policy)
 
 
-@pytest.mark.parametrize("policy", CLOSE)
+@pytest.mark.parametrize("policy", RUNS)
 @pytest.mark.parametrize("name", SMALL)
-def test_misses_by_count_are_as_close_as_stated(case: Any, name: str, policy: str) -> None:
-    assert_close(case(name), policy, *CLOSE[policy])
+def test_misses_by_count_are_close(case: Any, name: str, policy: str) -> None:
+    if (name, policy) == ("cachelib_kv", "w_tinylfu"):
+        pytest.skip("fewer than 100 objects: libCacheSim's window holds nothing")
+    assert_close(case(name), policy)
 
 
-@pytest.mark.parametrize("policy", [p for p in CLOSE_BYTES if p != "w_tinylfu"])
+@pytest.mark.parametrize("policy", [policy for policy in RUNS if policy != "w_tinylfu"])
 @pytest.mark.parametrize("name", SIZED)
-def test_misses_by_bytes_are_as_close_as_stated(case: Any, name: str, policy: str) -> None:
-    assert_close(case(name, sized=True), policy, *CLOSE_BYTES[policy])
+def test_misses_by_bytes_are_close(case: Any, name: str, policy: str) -> None:
+    assert_close(case(name, sized=True), policy)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", EXACT)
 def test_misses_of_five_million_requests_are_equal(case: Any, policy: str) -> None:
-    test_misses_by_count_are_equal(case, "orm_busy", None, policy)
+    assert_equal(case("orm_busy"), policy)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", CLOSE)
-@pytest.mark.parametrize("name", ["oltp", "orm_busy"])
-def test_misses_of_long_traces_are_as_close_as_stated(case: Any, name: str, policy: str) -> None:
-    assert_close(case(name), policy, *CLOSE[policy])
+@pytest.mark.parametrize("policy", RUNS)
+@pytest.mark.parametrize("name", LARGE)
+def test_misses_of_long_traces_are_close(case: Any, name: str, policy: str) -> None:
+    assert_close(case(name), policy)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZED)
-def test_misses_of_w_tinylfu_by_bytes_are_as_close_as_stated(case: Any, name: str) -> None:
-    assert_close(case(name, sized=True), "w_tinylfu", *CLOSE_BYTES["w_tinylfu"])
+def test_misses_of_w_tinylfu_by_bytes_are_close(case: Any, name: str) -> None:
+    """Slow: libCacheSim has fourteen counters a byte."""
+    assert_close(case(name, sized=True), "w_tinylfu")
 
 
-def assert_close(trace: Case, policy: str, fewest: float, most: float) -> None:
-    differences = {capacity: trace.points(policy, capacity) for capacity in trace.capacities(policy)}
-    assert len(differences) >= 6
-    assert all(fewest <= points <= most for points in differences.values()), differences
+def assert_equal(trace: Case, policy: str) -> None:
+    capacities = trace.capacities(policy)
+    assert [trace.ours(policy, c) for c in capacities] == [trace.theirs(policy, c) for c in capacities]
+
+
+def assert_close(trace: Case, policy: str) -> None:
+    differences = trace.points(policy)
+    assert len(differences) == 8
+    most = max(CLOSE, 100 / len(trace.accesses))  # a request, of the trace of 99
+    assert all(abs(points) <= most + 1e-9 for points in differences.values()), differences
