@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from json import dumps
 from pathlib import Path
 from types import ModuleType
 
@@ -177,13 +178,13 @@ def verbs_source(variant: Variant) -> str:
     ]
     lines += ["from simcore.kernel import inlined", ""]
     lines += [
-        f"policy = import_module({variant.policy.__name__!r})",
-        f"admission = import_module({variant.admission.__name__!r})",
+        f"policy = import_module({dumps(variant.policy.__name__)})",
+        f"admission = import_module({dumps(variant.admission.__name__)})",
     ]
     lines += [f"{verb} = inlined(policy.{verb})" for verb in VERBS]
     lines += ['surplus = inlined(getattr(policy, "surplus", policy.choose_victim))']  # called only if SHEDS
     asked = f"{FILTERS}.none" if variant.unfiltered else variant.admission.__name__
-    lines += [f"asked = import_module({asked!r})"]
+    lines += [f"asked = import_module({dumps(asked)})"]
     lines += [f"{verb} = inlined(asked.{verb})" for verb in ("admit", "on_access", "prefer")]
     lines += ["admission_init = admission.init"]
     lines += [f"{name} = {getattr(variant, attribute)}" for name, attribute in flags.items()]
