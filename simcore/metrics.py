@@ -119,6 +119,10 @@ def _goodput(o: Outcome) -> float | None:
     return float(good.mean()) * rate
 
 
+def _over(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
 def _hit_ratio(o: Outcome) -> float | None:
     prompt = int(o.input_tokens.sum())
     return float(o.hit_tokens.sum()) / prompt if prompt else None
@@ -165,7 +169,7 @@ _row("saturated", "bool", "min", "an open-loop load at or above the sustainable 
      _saturated)  # fmt: skip
 _row("hit_ratio", "ratio", "max", "prompt tokens found in any tier at first admission over all prompt tokens", _hit_ratio)
 _row("block_hit_ratio", "ratio", "max", "prompt blocks found at first admission over all prompt blocks, warm-up included",
-     lambda o: o.hit_blocks / o.prompt_blocks if o.prompt_blocks else None)  # fmt: skip
+     lambda o: _over(o.hit_blocks, o.prompt_blocks))  # fmt: skip
 _row("hit_ceiling", "ratio", "max", "hit_ratio of a cache of unlimited size on this workload", lambda o: o.hit_ceiling)
 _row("queue_mean", "s", "min", "mean time from arrival to admission",
      lambda o: float(o.queue_s.mean()) if len(o.queue_s) else None, suffix="_s")  # fmt: skip
@@ -174,6 +178,12 @@ _row("load_mean", "s", "min", "mean time a request waits for its blocks from low
 _row("preemptions", "count", "min", "times a running request lost its blocks and was queued again",
      lambda o: float(o.preemptions))  # fmt: skip
 _row("recomputed_tokens", "count", "min", "tokens computed again after a preemption", lambda o: float(o.recomputed_tokens))
+_row("swaps", "count", "min", "preemptions whose KV went to swap space instead of being given up", lambda o: float(o.swaps))
+_row("swapped", "bytes", "min", "KV of preempted requests moved to swap space and back", lambda o: float(o.swapped_bytes),
+     suffix="_bytes")  # fmt: skip
+_row("block_hit_ratio_with_readmissions", "ratio", "max",
+     "block_hit_ratio as engines log it: requests that come back after a preemption are asked, and find, once more",
+     lambda o: _over(o.hit_blocks + o.readmission_hit_blocks, o.prompt_blocks + o.readmission_blocks))  # fmt: skip
 _row("readmission_hit_blocks", "count", "min", "blocks found again by requests that had been preempted; in no hit ratio",
      lambda o: float(o.readmission_hit_blocks))  # fmt: skip
 _row("fairness_jain", "ratio", "max",

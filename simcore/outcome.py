@@ -74,6 +74,11 @@ class Outcome:
     """Share of prompt tokens that a cache of unlimited size would have found."""
     tenant: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """(m,) whose request it was; empty: all are one tenant's."""
+    readmission_blocks: int = 0
+    """Blocks that requests asked for again after a preemption (swapped ones ask for none)."""
+    swaps: int = 0
+    swapped_bytes: int = 0
+    """KV of preempted requests that moved to swap space and back."""
     hit_blocks: int = 0
     prompt_blocks: int = 0
     slo_ttft_s: float | None = None

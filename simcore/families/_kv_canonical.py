@@ -53,7 +53,8 @@ def _inactive_knobs(scenario: Scenario) -> frozenset[str]:
         frozenset() if scenario.lower_tiers and engine.load == "threshold" else _ONLY_THRESHOLD,
         frozenset() if engine.load != "never" else {"overlap"},
         frozenset() if engine.scheduling == "priority" else {"tenant_priority"},
-        frozenset() if engine.reserve == "none" else {"preemption_victim"},
+        frozenset() if engine.reserve == "none" else {"preemption_victim", "preemption"},
+        frozenset() if engine.reserve == "none" and engine.preemption == "swap" else {"swap_space_bytes"},
         frozenset() if prefetches else {"prefetch"},
         frozenset() if prefetches and engine.prefetch == "timeout" else {"prefetch_timeout_s"},
     )

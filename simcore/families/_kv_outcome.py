@@ -62,6 +62,8 @@ def outcome_of(
     ideal = _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last, known)
     prompt = trace.input_tokens.astype(np.int64)[counted]
     stores = list(result.stores.values())
+    page = block_bytes_of_replica(scenario)
+    swapped = round(result.swapped_in_pages * page), round(result.swapped_out_pages * page)
     return Outcome(
         family=scenario.family,
         arrival_s=result.arrival_s[counted],
@@ -74,7 +76,7 @@ def outcome_of(
         load_s=result.load_s[counted],
         tenant=trace.tenant.astype(np.int64)[counted],
         tiers=tuple(_tier(scenario, setup, flow) for flow in stores),
-        links=tuple(_link(scenario, setup, flow, result.end_s) for flow in result.links.values()),
+        links=tuple(_link(scenario, setup, flow, result.end_s, swapped) for flow in result.links.values()),
         duration_s=duration,
         total_requests=int(served.sum()),
         total_output_tokens=int(trace.output_tokens.astype(np.int64)[served].sum()),
@@ -83,6 +85,9 @@ def outcome_of(
         preemptions=int(result.preemptions.sum()),
         recomputed_tokens=int(result.recomputed_tokens.sum()),
         readmission_hit_blocks=sum(flow.readmission_hits for flow in stores),
+        readmission_blocks=result.stores["hbm"].readmission_lookups,
+        swaps=result.swaps,
+        swapped_bytes=sum(swapped),
         offered_rps=offered_rps(scenario, trace),
         sustainable_rps=sustainable,
         hit_ceiling=float(ideal[counted].sum() / prompt.sum()) if len(prompt) else 0.0,
@@ -132,12 +137,14 @@ def _tier(scenario: Scenario, setup: ServingSetup, flow: StoreFlow) -> TierOutco
     )
 
 
-def _link(scenario: Scenario, setup: ServingSetup, flow: LinkFlow, end_s: float) -> LinkOutcome:
+def _link(scenario: Scenario, setup: ServingSetup, flow: LinkFlow, end_s: float, swapped: tuple[int, int]) -> LinkOutcome:
+    """`swapped`: bytes of sequences in and out, which pass the host link alone."""
+    read, written = swapped if flow.name == "host" else (0, 0)
     size = _block_bytes(scenario, setup, flow.name if flow.name != "host" else "hbm")
     busy = max(flow.read_busy_s, flow.write_busy_s)
     return LinkOutcome(
         name=flow.name,
-        bytes_read=round(flow.read_blocks * size),
-        bytes_written=round(flow.written_blocks * size),
+        bytes_read=round(flow.read_blocks * size) + read,
+        bytes_written=round(flow.written_blocks * size) + written,
         busy=min(1.0, busy / (flow.links * end_s)) if end_s > 0 else 0.0,
     )

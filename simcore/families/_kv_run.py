@@ -12,7 +12,7 @@ from simcore.errors import InputError
 from simcore.families._kv_outcome import outcome_of, sustainable_rps
 from simcore.families._kv_routing import routing_setup
 from simcore.families._kv_scenario import Scenario
-from simcore.families._kv_static import costs_of
+from simcore.families._kv_static import block_bytes_of_replica, costs_of
 from simcore.families._kv_static import held as held_pool
 from simcore.outcome import Outcome
 from simcore.roofline.constants import find_constants
@@ -123,7 +123,6 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         InputError: the HBM pool or a tier does not hold a single block.
     """
     check_context(scenario, trace)
-    engine = scenario.engine
     held = held_pool(scenario)
     unit = reuse_unit(held.block_tokens, trace.granule_tokens)
     pages = unit // held.block_tokens
@@ -139,15 +138,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         unit_tokens=unit,
         hbm_policy=scenario.hbm.policy,
         costs=costs_of(scenario),
-        max_num_seqs=engine.max_num_seqs,
-        max_num_batched_tokens=engine.max_num_batched_tokens,
-        chunked_prefill=engine.chunked_prefill,
-        max_model_len=engine.max_model_len,
-        stream_interval=engine.stream_interval,
-        scheduling=engine.scheduling,
-        tenant_priority=engine.tenant_priority,
-        preemption_victim=engine.preemption_victim,
-        reserve=engine.reserve,
+        **_scheduling(scenario),
         recompute_last=scenario.reuse.recompute_last,
         output_reuse=output_reuse(scenario, trace),
         partial_block=partial_block(scenario, trace),
@@ -184,6 +175,31 @@ def _loop(workload: WorkloadSpec) -> dict[str, Any]:
         return {"arrivals": "open"}
     ramp_up_s = 0.0 if pattern is None or pattern.ramp_up_s is None else pattern.ramp_up_s
     return {"arrivals": "closed", "concurrency": clients, "stagger_s": ramp_up_s / clients}
+
+
+def _scheduling(scenario: Scenario) -> dict[str, Any]:
+    """The fields of the setup about the order in which requests run, and who gives way."""
+    engine = scenario.engine
+    same = [
+        *("max_num_seqs", "max_num_batched_tokens", "chunked_prefill", "max_model_len", "stream_interval"),
+        *("scheduling", "tenant_priority", "preemption", "preemption_victim", "reserve"),
+    ]
+    return {name: getattr(engine, name) for name in same} | {"swap_pages": _swap_pages(scenario)}
+
+
+def _swap_pages(scenario: Scenario) -> int:
+    """Pages of a replica's swap space; 0 without swapping.
+
+    Raises:
+        InputError: it does not hold a single page.
+    """
+    if scenario.engine.preemption != "swap":
+        return 0
+    page, space = block_bytes_of_replica(scenario), scenario.engine.swap_space_bytes
+    if space < page:
+        rule = f"must hold at least one block of {exact_bytes(round(page))}"
+        raise InputError(rule, path="engine.swap_space", value=exact_bytes(space))
+    return int(space // page)
 
 
 def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup:

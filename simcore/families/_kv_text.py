@@ -84,7 +84,10 @@ def _scheduling_words(engine: EngineSpec) -> str:
         words += f"; tenants by priority {', '.join(map(str, engine.tenant_priority)) or 'alike'}"
     if engine.reserve == "output":
         words += "; admitted requests have all their pages reserved"
-    elif engine.preemption_victim != "last_admitted":
+        return words
+    if engine.preemption == "swap":
+        words += f"; preempted requests are swapped to {format_bytes(engine.swap_space_bytes)} of host memory"
+    if engine.preemption_victim != "last_admitted":
         words += f"; preempted first: {engine.preemption_victim.replace('_', ' ')}"
     return words
 

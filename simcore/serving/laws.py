@@ -29,6 +29,7 @@ def check(st: State) -> None:
         ("no new block waits to be copied", replica["completed_n"] == 0),
         ("no context is left", (replica["context"] == 0) & (replica["decoding"] == 0)),
         ("no request stays in a queue", (replica["queue_n"] == 0) & (replica["run_n"] == 0) & (replica["load_n"] == 0)),
+        ("swap space is empty", (replica["swap_n"] == 0) & (replica["swap_used"] == 0)),
         ("no first packet is left to send", replica["packet_n"] == 0),
         ("nothing is preempted where all tokens were reserved", st.par.reserve == 0 or st.stat.preemptions == 0),
         ("no work is left to route around", (replica["work_waiting"] == 0) & (replica["work_running"] == 0)),

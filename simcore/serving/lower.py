@@ -174,7 +174,9 @@ def lower(
         object=_records(room["objects"], state.object_dtype(modules)),
         words=np.zeros(room["words"], np.uint32),
         reals=np.zeros(room["reals"], np.float64),
-        heap=_records((3 if setup.stream_interval > 1 else 2) * replicas * setup.max_num_seqs + n, state.HEAP),
+        heap=_records(
+            (4 if setup.stream_interval > 1 or setup.swap_pages else 2) * replicas * setup.max_num_seqs + n, state.HEAP
+        ),
         completed=np.zeros(replicas * setup.max_num_batched_tokens, np.uint32),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
         plan_free=np.zeros(tiers + 1, np.int64),
@@ -224,6 +226,9 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int,
     par.priority = SCHEDULING.index(setup.scheduling)
     par.classes = classes
     par.victim = VICTIMS.index(setup.preemption_victim)
+    par.swap_pages = setup.swap_pages if setup.preemption == "swap" else 0
+    par.swap_read = _ps(setup.host_link_read_s_per_block / par.unit_pages)
+    par.swap_write = _ps(setup.host_link_write_s_per_block / par.unit_pages)
     par.reserve = RESERVES.index(setup.reserve)
     par.min_match = setup.routing.min_match
     par.max_load_gap = setup.routing.max_load_gap

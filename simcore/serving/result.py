@@ -79,6 +79,7 @@ class ServingResult:
         missed_tokens: i8 (n, reasons), prompt tokens not found at first admission, by reason, in the order of
             `state.REASONS`; with `hit_tokens` they add up to the prompt. (n, 0) unless the setup says `note_misses`.
         preemptions: i8 (n,).
+        swaps: how many of the preemptions went to swap space; swapped_out_pages, swapped_in_pages: what moved there and back.
         recomputed_tokens: i8 (n,), tokens computed again after preemptions.
         stores, links: by name, top to bottom.
         busy_s: f8 (R,), time each replica spent in steps.
@@ -104,6 +105,9 @@ class ServingResult:
     missed_tokens: NDArray[np.int64]
     preemptions: NDArray[np.int64]
     recomputed_tokens: NDArray[np.int64]
+    swaps: int
+    swapped_out_pages: int
+    swapped_in_pages: int
     stores: dict[str, StoreFlow]
     links: dict[str, LinkFlow]
     busy_s: NDArray[np.float64]
@@ -138,6 +142,9 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
         missed_tokens=st.missed.reshape(len(request), -1),
         preemptions=np.array(request["preemptions"]),
         recomputed_tokens=np.array(request["recomputed"]),
+        swaps=int(stat.swaps),
+        swapped_out_pages=int(stat.swapped_out),
+        swapped_in_pages=int(stat.swapped_in),
         stores={flow.name: flow for flow in _store_flows(setup, st)},
         links={flow.name: flow for flow in _link_flows(setup, st)},
         busy_s=_seconds(st.replica["busy_time"]),
@@ -184,6 +191,8 @@ def _store_flows(setup: ServingSetup, st: State) -> list[StoreFlow]:
 def _link_flows(setup: ServingSetup, st: State) -> list[LinkFlow]:
     flows = []
     for name, members in _members(setup, st):
+        swapped = (int(st.stat.swapped_in * st.par.swap_read), int(st.stat.swapped_out * st.par.swap_write))
+        swap_in, swap_out = swapped if name == "hbm" else (0, 0)
         reads, writes = st.link[2 * members], st.link[2 * members + 1]
         flows.append(
             LinkFlow(
@@ -191,8 +200,8 @@ def _link_flows(setup: ServingSetup, st: State) -> list[LinkFlow]:
                 links=len(members),
                 read_blocks=int(reads["blocks"].sum()),
                 written_blocks=int(writes["blocks"].sum()),
-                read_busy_s=int((reads["blocks"] * reads["block"]).sum()) / PICOSECONDS,
-                write_busy_s=int((writes["blocks"] * writes["block"]).sum()) / PICOSECONDS,
+                read_busy_s=(int((reads["blocks"] * reads["block"]).sum()) + swap_in) / PICOSECONDS,
+                write_busy_s=(int((writes["blocks"] * writes["block"]).sum()) + swap_out) / PICOSECONDS,
             )
         )
     return flows

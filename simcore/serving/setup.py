@@ -21,6 +21,7 @@ PREFETCHES = ("none", "best_effort", "wait", "timeout")
 SCHEDULING = ("fcfs", "priority")
 VICTIMS = ("last_admitted", "least_computed")
 RESERVES = ("none", "output")
+PREEMPTIONS = ("recompute", "swap")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +98,9 @@ class ServingSetup:
         tenant_priority: of "priority": entry t is that of tenant t; tenants beyond it have 0.
         preemption_victim: which admitted request (of the last class) is preempted when memory runs out: "last_admitted", or
             "least_computed", the one with the fewest tokens computed.
+        preemption: "recompute" gives a preempted request's memory up; "swap" moves a decoding one's pages over the host link to
+            swap space and back, if there is room for all of them, else it is as "recompute".
+        swap_pages: of "swap": the swap space of a replica.
         reserve: "none" admits a request when what it has to prefill fits, and preempts when outputs outgrow the memory;
             "output" when all its tokens fit besides those of all admitted requests, so that nothing is ever preempted.
         load_rule: what to do with blocks found below HBM: "always", "never", "cheaper" (than computing them) or "threshold".
@@ -147,6 +151,8 @@ class ServingSetup:
     scheduling: str = "fcfs"
     tenant_priority: tuple[int, ...] = ()
     preemption_victim: str = "last_admitted"
+    preemption: str = "recompute"
+    swap_pages: int = 0
     reserve: str = "none"
     load_rule: str = "cheaper"
     min_load_tokens: int = 0
@@ -195,6 +201,8 @@ class ServingSetup:
             )
         _one_of("scheduling", self.scheduling, SCHEDULING)
         _one_of("preemption_victim", self.preemption_victim, VICTIMS)
+        _one_of("preemption", self.preemption, PREEMPTIONS)
+        _at_least(1 if self.preemption == "swap" else 0, self, ("swap_pages",))
         _one_of("reserve", self.reserve, RESERVES)
         if self.unit_tokens % self.page_tokens:
             rule = f"must be a multiple of page_tokens ({self.page_tokens})"

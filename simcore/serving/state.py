@@ -48,7 +48,7 @@ def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.gener
 
 PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
-    + _fields("max_length stream priority classes victim reserve", _I8)
+    + _fields("max_length stream priority classes victim reserve swap_pages swap_read swap_write", _I8)
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + _fields("overlap prefetch prefetch_timeout regions max_load_gap", _I8)
@@ -58,7 +58,7 @@ STAT = np.dtype(  # one record: progress and totals
     _fields("fault now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
     + _fields("turn routed next_request done rejected wave wave_left wave_open seen chained_n preemptions", _I8)
     + _fields("places started leaving_head leaving_tail", _I8)  # closed loop: free clients, those started, about to be free
-    + _fields("arrived", _I8)
+    + _fields("arrived swaps swapped_out swapped_in", _I8)
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     _fields("arrival think block", _I8)
@@ -72,6 +72,7 @@ REQUEST = np.dtype(  # (n,) what happens to it
     + _fields("behind run_prev run_next", _I8)  # queue, or list of the ended or the leaving; list of the admitted
     + _fields("target computed held pages generated joined peak preemptions recomputed replica class_ order", _I8)
     + _fields("network work", _I8)  # time from its client to its replica; tokens to prefill, as its router saw it
+    + _fields("swapped copied", _I8)  # pages in swap space, and when they are there
     + [("state", _U1)],
     align=True,
 )
@@ -80,6 +81,7 @@ REPLICA = np.dtype(  # (R,)
     + _fields("private promised blocked current pairs load_until completed_n", _I8)
     + _fields("queue_head queue_n run_tail run_n ended_head ended_tail load_n packet_n", _I8)
     + _fields("region travelling work_waiting work_running", _I8)
+    + _fields("swap_n swap_used", _I8)
 )
 TIER = np.dtype(
     _fields("store read write inclusive copy_after shared", _I8)
@@ -142,7 +144,7 @@ class State(NamedTuple):
     object: Records  # (S * ids,) what policies know of blocks, present or absent; (1,) if none asks for it
     words: Any  # u4, of the policies
     reals: Any  # f8, of the policies
-    heap: Records  # decoding (R x max_seqs), loading (R x max_seqs), chained arrivals (n), first packets (R x max_seqs or 0)
+    heap: Records  # R x max_seqs decoding, as many loading; n chained; R x max_seqs first packets, as many swapped (or 0)
     completed: Any  # u4 (R * budget,) blocks that the prefill of each replica's running step completes
     plan: Records  # (longest prompt in blocks,)
     plan_free: Any  # i8 (T+1,) scratch: when each tier's read link would be free

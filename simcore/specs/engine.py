@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from simcore.specs.base import Seconds, Spec
+from simcore.specs.base import Bytes, Seconds, Spec
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -32,6 +32,9 @@ class EngineSpec(Spec):
         tenant_priority: of "priority": entry t is that of tenant t; tenants beyond it have 0.
         preemption_victim: who is preempted when memory runs out (under "priority": among the highest numbers): the request
             "last_admitted", or the one with the "least_computed" tokens.
+        preemption: "recompute" gives the KV of a preempted request up; "swap" moves it over the host link to `swap_space` and
+            back, if it fits there whole and the request was decoding, else it is recomputed.
+        swap_space_bytes: of "swap": host memory of a replica for it (vLLM's `--swap-space`, 4 GiB). In no price.
         reserve: "none" admits a request when its prompt fits (vLLM, SGLang), and preempts when outputs outgrow the memory;
             "output" only when all its tokens and those of all running requests fit, so nothing is ever preempted
             (TensorRT-LLM's GUARANTEED_NO_EVICT).
@@ -75,6 +78,8 @@ class EngineSpec(Spec):
     scheduling: Literal["fcfs", "priority"] = "fcfs"
     tenant_priority: tuple[int, ...] = ()
     preemption_victim: Literal["last_admitted", "least_computed"] = "last_admitted"
+    preemption: Literal["recompute", "swap"] = "recompute"
+    swap_space_bytes: Bytes = 4 * 2**30
     reserve: Literal["none", "output"] = "none"
     load: Literal["always", "never", "cheaper", "threshold"] = "cheaper"
     min_load_tokens: Annotated[int, Field(ge=0)] = 1024

@@ -40,6 +40,8 @@ class Request:
         self.held: list[int] = []  # blocks it pins
         self.pages = 0  # private ones
         self.load_start = self.ready = self.load_wait = 0
+        self.swapped = 0  # pages in swap space
+        self.copied = 0  # when they are there
         self.preemptions = self.peak = self.recomputed = 0
         self.network = self.work = 0  # time from the client to the replica; tokens to prefill, as the router saw it
         self.hit_tokens = [0] * (len(setup.tiers) + 1)
@@ -86,6 +88,7 @@ class Replica:
         self.start: int | None = None  # of the step under way
         self.wake: float = NEVER  # when it ends, or the next may start
         self.busy_time = 0
+        self.swapped = 0  # pages in swap space
         self.total: Counter[str] = Counter()
 
     def those(self, state: str) -> list[Request]:
@@ -139,15 +142,60 @@ class Replica:
         q = last[-1]
         if q.state == "loading":
             self.end_load(q, now)
+        if q.state == "returning":
+            q.load_wait += min(q.ready, now) - q.load_start
+        if q.state == "decode" and self.setup.preemption == "swap":
+            self.swap_out(q, now)
         if self.current is q:
             self.current = None
         self.give_back(q)
         self.queue.insert(0, q)
         self.sort_queue()
-        q.peak, q.computed = max(q.peak, q.computed), 0
+        q.peak = max(q.peak, q.computed)
+        if not q.swapped:
+            q.computed = 0
         q.preemptions += 1
         q.go("waiting", now)
         self.total["preemptions"] += 1
+
+    def swap_out(self, q: Request, now: int) -> None:
+        pages = q.pages + self.unit_pages * len(q.held)
+        if self.swapped + pages <= self.setup.swap_pages:
+            q.swapped, q.copied = pages, self.pool.write.move(now, pages, self.unit_pages)
+            self.swapped += pages
+            self.total.update(swaps=1, swapped_out=pages)
+
+    def swap_in(self, q: Request, now: int) -> bool:
+        """Bring the head of the queue back. False: no room."""
+        here = {block for block in q.blocks if block in self.pool.pins}
+        pinned = sum(self.pool.pinned(block) for block in here)
+        if q.all_pages(q.target) - self.unit_pages * pinned > self.available() - self.promised():
+            return False
+        self.running.append(self.queue.pop(0))
+        for block in q.blocks:
+            if block in here:
+                self.pool.use(block)
+        pages = self.unit_pages * (len(q.blocks) - len(here)) + q.private(q.computed, len(q.blocks))
+        arrived = self.pool.read.move(max(now, q.copied), pages, self.unit_pages) if pages else now
+        for block in q.blocks:
+            if block not in here:
+                self.add(block, arrived, now)
+                self.pool.flow["in_loaded"] += 1
+        q.held = list(q.blocks)
+        self.make_room(q.private(q.computed, len(q.blocks)), now)
+        q.pages = q.private(q.computed, len(q.blocks))
+        q.load_start, q.ready = now, max([now, arrived, *(self.pool.ready[block] for block in here)])
+        q.go("returning", now)
+        self.total["swapped_in"] += pages
+        return True
+
+    def resume(self, now: int) -> None:
+        for q in self.those("returning"):
+            if q.ready <= now:
+                q.load_wait += q.ready - q.load_start
+                self.swapped -= q.swapped
+                q.swapped = 0
+                q.go("decode", q.ready)
 
     # A step
 
@@ -169,10 +217,11 @@ class Replica:
             self.start, self.wake = now, now + time
             self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill, decode_tokens=n)
         else:
-            self.wake = min((q.ready for q in self.those("loading")), default=NEVER)
+            self.wake = min((q.ready for q in self.those("loading") + self.those("returning")), default=NEVER)
 
     def compose(self, now: int) -> None:
         preemptions, self.prefill, self.pairs, self.late = self.total["preemptions"], 0, 0, []
+        self.resume(now)
         if self.setup.chunked_prefill:
             self.secure_pages(now)
             self.fill(self.setup.max_num_batched_tokens - len(self.those("decode")), now)
@@ -269,13 +318,15 @@ class Replica:
 
     def admit(self, q: Request, now: int) -> bool:
         q.target = q.prompt + q.generated
+        if q.swapped:
+            return self.swap_in(q, now)
         run = self.look_up(q)
         where = self.there_in_time(q, run, now)
         if any(where) and not self.worth_loading(q, where, now):
             where = where[: self.leading(where)]
         found = list(zip(q.blocks, where, strict=False))
         pinned = sum(tier == 0 and self.pool.pinned(block) for block, tier in found)
-        promised = sum(p.all_pages(p.target) - self.unit_pages * len(p.held) for p in self.those("loading"))
+        promised = self.promised()
         needed = q.all_pages(q.target)
         if self.setup.reserve == "output":
             needed = q.all_pages(q.most)
@@ -295,6 +346,9 @@ class Replica:
         if q.state == "prefill":
             self.current = q
         return True
+
+    def promised(self) -> int:
+        return sum(p.all_pages(p.target) - self.unit_pages * len(p.held) for p in self.those("loading"))
 
     def end_load(self, q: Request, now: int) -> None:
         q.go("prefill", min(q.ready, now))

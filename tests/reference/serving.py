@@ -243,6 +243,9 @@ def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
         missed_tokens=np.array([[q.missed[reason] for reason in REASONS * setup.note_misses] for q in requests], np.int64),
         preemptions=np.array([q.preemptions for q in requests]),
         recomputed_tokens=np.array([q.recomputed for q in requests]),
+        swaps=total["swaps"],
+        swapped_out_pages=total["swapped_out"],
+        swapped_in_pages=total["swapped_in"],
         stores={name: _store_flow(name, k, replicas) for k, name in enumerate(["hbm", *names])},
         links={name: _link_flow(name, k, replicas) for k, name in enumerate(["host", *names])},
         busy_s=seconds([r.busy_time for r in replicas]),
@@ -261,6 +264,7 @@ def _store_flow(name: str, k: int, replicas: list[Replica]) -> StoreFlow:
 
 def _link_flow(name: str, k: int, replicas: list[Replica]) -> LinkFlow:
     stores = {id(r.tiers.stores[k]): r.tiers.stores[k] for r in replicas}.values()
-    blocks = [sum(link.blocks for link in links) for links in ([s.read for s in stores], [s.write for s in stores])]
-    times = [next(iter(stores)).read.block_time, next(iter(stores)).write.block_time]
-    return LinkFlow(name, len(stores), *blocks, *(n * time / PICOSECONDS for n, time in zip(blocks, times, strict=True)))
+    directions = [s.read for s in stores], [s.write for s in stores]
+    blocks = [sum(link.blocks for link in links) for links in directions]
+    busy = [sum(link.blocks * link.block_time + link.pages_time for link in links) for links in directions]
+    return LinkFlow(name, len(stores), *blocks, *(time / PICOSECONDS for time in busy))

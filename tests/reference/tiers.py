@@ -22,14 +22,22 @@ class Link:
 
     block_time: int
     latency: int
+    block_s: float
     free: int = 0
     blocks: int = 0
+    pages_time: int = 0  # of sequences swapped
 
     def send(self, at: int) -> int:
         """Queue a block that is there at time `at`; returns when its last byte has passed."""
         self.free = max(self.free, at) + self.block_time
         self.blocks += 1
         return self.free
+
+    def move(self, at: int, pages: int, pages_per_block: int) -> int:
+        """Queue pages of a sequence; returns when they have arrived."""
+        time = pages * picoseconds(self.block_s / pages_per_block)
+        self.free, self.pages_time = max(self.free, at) + time, self.pages_time + time
+        return self.free + self.latency
 
 
 class Store:
@@ -171,8 +179,8 @@ def build_tiers(setup: ServingSetup) -> list[Tiers]:
     """Of each replica its pool, its own stores and the shared ones."""
 
     def store(tier: StoreSetup) -> Store:
-        read = Link(picoseconds(tier.read_s_per_block), picoseconds(tier.read_latency_s))
-        write = Link(picoseconds(tier.write_s_per_block), picoseconds(tier.write_latency_s))
+        read = Link(picoseconds(tier.read_s_per_block), picoseconds(tier.read_latency_s), tier.read_s_per_block)
+        write = Link(picoseconds(tier.write_s_per_block), picoseconds(tier.write_latency_s), tier.write_s_per_block)
         return Store(tier, read, write)
 
     pool = StoreSetup(

@@ -14,6 +14,7 @@ from .pool import available_pages, covered_tokens, sequence_pages
 from .queues import queue_pop, run_append
 from .sequences import loading_heap
 from .stores import find, reference
+from .swapping import look_up_swapped, swap_in
 
 
 @kernel
@@ -85,12 +86,11 @@ def admit(st: State, r: Int) -> Bool:
     q = rep.queue_head
     req = st.request[q]
     req.target = st.job[q].prompt + req.generated
-    look_up(st, r, q)
-    if par.prefetch != NO_PREFETCH:
-        leave_behind(st, q)
-    if found.resident < found.hits and not worth_loading(st, r, q):
-        found.hits = found.leading
+    if req.swapped > 0:
+        look_up_swapped(st, r, q)
         count_resident(st)
+    else:
+        find_run(st, r, q)
     tokens = st.job[q].prompt + st.job[q].output - 1 if par.reserve else req.target
     needed = sequence_pages(st, q, tokens) - par.unit_pages * found.resident
     promised = reserved_pages(st, r) if par.reserve else rep.promised
@@ -99,9 +99,22 @@ def admit(st: State, r: Int) -> Bool:
         return False
     queue_pop(st, r)
     run_append(st, r, q)
-    count_hits(st, r, q)
+    if req.swapped == 0:
+        count_hits(st, r, q)
     take_blocks(st, r, q)
     return True
+
+
+@kernel
+def find_run(st: State, r: Int, q: Int) -> None:
+    """What of q's prompt will be used: what is found, as far as prefetch and the load rule go."""
+    found = st.found
+    look_up(st, r, q)
+    if st.par.prefetch != NO_PREFETCH:
+        leave_behind(st, q)
+    if found.resident < found.hits and not worth_loading(st, r, q):
+        found.hits = found.leading
+        count_resident(st)
 
 
 @kernel
@@ -127,6 +140,9 @@ def take_blocks(st: State, r: Int, q: Int) -> None:
             slot = st.plan[i].slot
             reference(st, r, slot)
             found.ready = max(found.ready, st.node[slot].ready)
+    if req.swapped > 0:
+        swap_in(st, r, q)
+        return
     if found.resident < found.hits:
         load(st, r, q)
     req.held = found.hits

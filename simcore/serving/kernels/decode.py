@@ -13,6 +13,7 @@ from simcore.serving.state import State
 
 from .pool import available_pages, free_pages, take_private
 from .sequences import loading_heap, preempt
+from .swapping import swap_heap
 
 
 @kernel
@@ -95,4 +96,6 @@ def leap(st: State, r: Int) -> Int:
         loaded = st.heap[loading_heap(st, r)].key
         if loaded > st.stat.now:
             steps = min(steps, steps_to_reach(st, r, loaded - st.stat.now))
+    if rep.swap_n > 0:
+        steps = min(steps, steps_to_reach(st, r, st.heap[swap_heap(st, r)].key - st.stat.now))
     return steps

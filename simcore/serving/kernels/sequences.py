@@ -11,10 +11,11 @@ import numpy as np
 from simcore.kernel import Int, kernel
 from simcore.serving.state import DECODE, LAST_ADMITTED, LOADING, NONE, PREFILL, STUCK, WAITING, State
 
-from .heap import heap_push, heap_remove
+from .heap import heap_pop, heap_push, heap_remove
 from .pool import covered_tokens, private_pages, sequence_pages
 from .queues import queue_return, run_remove
 from .stores import find, unpin
+from .swapping import swap_heap, swap_out
 
 
 @kernel
@@ -112,7 +113,8 @@ def computed_now(st: State, r: Int, q: Int) -> Int:
 
 @kernel
 def preempt(st: State, r: Int) -> None:
-    """Stop one request: its pages and pins go, what it generated stays; it waits again."""
+    """Stop one request: its pages and pins go, what it generated stays (so does the rest, if it goes to swap space); it waits
+    again."""
     rep = st.replica[r]
     q = least_worthy(st, r)
     if q == NONE:
@@ -125,6 +127,11 @@ def preempt(st: State, r: Int) -> None:
             heap_remove(st.heap, packet_heap(st, r), rep.packet_n, q)
             rep.packet_n -= 1
         leave_decode(st, r, q)
+        swap_out(st, r, q)
+    elif req.swapped > 0:
+        heap_remove(st.heap, swap_heap(st, r), rep.swap_n, q)
+        rep.swap_n -= 1
+        req.load_wait += min(req.ready, st.stat.now) - req.load_start
     else:
         if req.state == LOADING:
             heap_remove(st.heap, loading_heap(st, r), rep.load_n, q)
@@ -139,8 +146,25 @@ def preempt(st: State, r: Int) -> None:
     run_remove(st, r, q)
     release(st, r, q, req.held)
     req.state = WAITING
-    req.computed = 0
+    if req.swapped == 0:
+        req.computed = 0
     queue_return(st, r, q)
+
+
+@kernel
+def resume(st: State, r: Int) -> None:
+    """Sequences that are back from swap space decode again."""
+    rep = st.replica[r]
+    heap = swap_heap(st, r)
+    while rep.swap_n > 0 and st.heap[heap].key <= st.stat.now:
+        q = st.heap[heap].value
+        heap_pop(st.heap, heap, rep.swap_n)
+        rep.swap_n -= 1
+        req = st.request[q]
+        req.load_wait += req.ready - req.load_start
+        rep.swap_used -= req.swapped
+        req.swapped = 0
+        join_decode(st, r, q)
 
 
 @kernel

@@ -15,8 +15,9 @@ from .misses import note_output
 from .pool import available_pages, complete_block, copy_completed, take_private
 from .prefill import prefills
 from .queues import run_remove
-from .sequences import end_prefill, first_packet, join_decode, leave_decode, loading_heap, packet_heap, preempt, release
+from .sequences import end_prefill, first_packet, join_decode, leave_decode, loading_heap, packet_heap, preempt, release, resume
 from .stores import find, reference
+from .swapping import swap_heap
 from .transfer import copy_down
 
 
@@ -28,6 +29,8 @@ def compose(st: State, r: Int) -> Int:
     chunked = st.par.chunked
     while st.stat.fault == 0:
         preemptions = st.stat.preemptions
+        if rep.swap_n > 0:
+            resume(st, r)
         if chunked:
             secure_pages(st, r)
         tokens = prefills(st, r)
@@ -69,6 +72,8 @@ def start_step(st: State, r: Int) -> None:
     else:
         rep.busy = 0
         rep.next = st.heap[loading_heap(st, r)].key if rep.load_n > 0 else NEVER
+        if rep.swap_n > 0:
+            rep.next = min(rep.next, st.heap[swap_heap(st, r)].key)
 
 
 @kernel

@@ -92,6 +92,8 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("engine.scheduling", "priority", {**FLOODED, "engine.tenant_priority": [3, 2, 1]}),
     ("engine.tenant_priority", [0, 3], {**FLOODED, "engine.scheduling": "priority", "engine.tenant_priority": [3]}),
     ("engine.preemption_victim", "least_computed", {**FLOODED, **TIGHT, "workload.output_tokens": 800}),
+    ("engine.preemption", "swap", {**FLOODED, **TIGHT}),
+    ("engine.swap_space", "100 MiB", {**FLOODED, **TIGHT, "engine.preemption": "swap"}),
     ("engine.reserve", "output", {**FLOODED, **TIGHT}),
     ("engine.load", "never", {}),
     ("engine.min_load_tokens", 100_000, THRESHOLD),

@@ -116,6 +116,8 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         tenant_priority=_pick(rng, [(), (2, 1), (0, 1, 0, 5)]),
         preemption_victim=str(_pick(rng, ["last_admitted", "least_computed"])),
         reserve=str(_pick(rng, ["none", "none", "none", "output"])),
+        preemption=str(_pick(rng, ["recompute", "swap"])),
+        swap_pages=int(_pick(rng, [20, 400])),
     )
     return trace, setup
 

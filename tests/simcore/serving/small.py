@@ -113,6 +113,8 @@ def small_setup(rng: Random, trace: Trace, unit: int, page: int) -> ServingSetup
         tenant_priority=rng.choice([(1, 0, 2), (0, 0, 1), (-1, 1)]),
         preemption_victim=rng.choice(VICTIMS),
         reserve=rng.choice([*RESERVES, "none"]),
+        preemption=rng.choice(["recompute", "recompute", "swap"]),
+        swap_pages=rng.choice([10, 40, 1000]),
     )
 
 

@@ -34,7 +34,7 @@ def cases(policies: list[str], seed: int, count: int) -> Iterator[tuple[Trace, S
     for number in range(count):
         trace, setup = random_case(1000 * seed + number)
         tiers = tuple(replace(tier, policy=str(rng.choice(policies))) for tier in setup.tiers)
-        yield trace, replace(setup, hbm_policy=str(rng.choice(pool)), tiers=tiers)
+        yield trace, replace(setup, hbm_policy=str(rng.choice(pool)), tiers=tiers, start="cold")
 
 
 def most_hit_tokens(trace: Trace, setup: ServingSetup, result: ServingResult) -> np.ndarray:
@@ -82,7 +82,8 @@ def test_the_bound_of_an_infinite_cache_is_met() -> None:
     """With room for everything, requests one after the other hit all that could be hit."""
     for seed in range(10):
         trace, setup = random_case(seed)
-        setup = replace(setup, replicas=1, tiers=(), pool_pages=100_000, arrivals="closed", concurrency=1, recompute_last=False)
+        setup = replace(setup, replicas=1, tiers=(), prefetch="none", start="cold", pool_pages=100_000, recompute_last=False)
+        setup = replace(setup, arrivals="closed", concurrency=1)
         result = serve(trace, setup)
         assert (result.hit_tokens.sum(1) == most_hit_tokens(trace, setup, result)).all()
 

@@ -39,6 +39,8 @@ def test_cases_reach_everything() -> None:
     for counter in ("in_demoted", "in_written", "out_promoted", "out_evicted", "out_dropped", "writes_refused"):
         assert sum(getattr(store, counter) for store in stores) > 500, counter
     assert sum(store.readmission_hits for store in stores) > 100
+    assert sum(result.swaps for result in results) > 500
+    assert sum(result.swapped_in_pages < result.swapped_out_pages for result in results) > 20  # some blocks were still there
 
 
 def test_tokens_are_conserved() -> None:

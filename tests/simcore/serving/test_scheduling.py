@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from simcore.errors import InputError
+from simcore.serving.result import ServingResult
 from simcore.serving.serve import serve
 from tests.simcore.serving.cases import setup_of, trace_of
 
@@ -84,3 +85,35 @@ def test_nothing_below_one(field: str) -> None:
 def test_unknown_words(field: str) -> None:
     with pytest.raises(InputError, match=f"{field}: must be one of"):
         serve(trace_of([(0, "a", 1)]), setup_of(**{field: "best"}))
+
+
+def _swapping(**knobs: object) -> ServingResult:
+    """Two requests of 8 tokens in a pool of 20; after two decode steps each the second has to go, with 10 tokens."""
+    trace = trace_of([(0, "ab", 9), (0, "cd", 4)])
+    links = {"host_link_read_s_per_block": 0.4, "host_link_write_s_per_block": 0.2}  # 0.1 and 0.05 s a token
+    return serve(trace, setup_of(pool_blocks=5, **{"preemption": "swap", "swap_pages": 100, **links, **knobs}))
+
+
+def test_a_swapped_request_moves_there_and_back() -> None:
+    result = _swapping()
+    gone = 0.026 + 2 * 0.012  # a prefill of 16 tokens, two decode steps of two
+    first_ends = gone + 6 * 0.011
+    assert result.finish_s[0] == pytest.approx(first_ends)
+    # 10 pages went out until gone + 0.5; the first had to evict one of its two blocks, so 6 pages come back; one more token
+    assert result.finish_s[1] == pytest.approx(gone + 10 * 0.05 + 6 * 0.1 + 0.011)
+    assert (result.swaps, result.swapped_out_pages, result.swapped_in_pages) == (1, 10, 6)
+    assert result.links["host"].write_busy_s == pytest.approx(0.5)
+    assert result.recomputed_tokens.sum() == 0
+    assert result.load_s[1] == pytest.approx(0.5 + 0.6 - 6 * 0.011)
+
+
+def test_what_does_not_fit_into_swap_space_is_recomputed() -> None:
+    result = _swapping(swap_pages=9)
+    assert (result.swaps, result.swapped_out_pages) == (0, 0)
+    assert result.recomputed_tokens.tolist() == [0, 10 - 4]
+    assert result.preemptions.tolist() == _swapping().preemptions.tolist() == [0, 1]
+
+
+def test_swapping_needs_space() -> None:
+    with pytest.raises(InputError, match="swap_pages: must be at least 1"):
+        _swapping(swap_pages=0)

@@ -20,7 +20,7 @@ from tests.simcore.serving.cases import differences, random_case
 from tests.simcore.serving.small import small_case
 
 CASES = 200
-SMALL_CASES = 600
+SMALL_CASES = 700
 
 
 @pytest.mark.parametrize("start", range(0, CASES, 50))
@@ -53,6 +53,7 @@ def test_cases_reach_everything() -> None:
     stores = [store for result in results for store in result.stores.values()]
     for counter in ("in_demoted", "in_written", "out_promoted", "out_dropped", "writes_refused", "readmission_hits"):
         assert sum(getattr(store, counter) > 0 for store in stores) > 20, counter
+    assert sum(result.swaps > 0 for result in results) > 20
     for attribute in ("preemptions", "rejected", "load_s", "recomputed_tokens"):
         assert sum(bool(getattr(result, attribute).any()) for result in results) > 50, attribute
 
