@@ -13,7 +13,7 @@ from dse.analysis.size_text import Extras, Told, as_object, fit_lines, size_line
 from dse.commands.output import Output
 from dse.launch import command, flags
 from dse.launch.models import find_model
-from dse.space.pins import pin_base, read_pins
+from dse.space.pins import Pin, pin_base, read_pins
 from simcore.errors import InputError, did_you_mean
 from simcore.units import parse_bytes
 from simcore.yamlio import load_yaml
@@ -21,6 +21,20 @@ from simcore.yamlio import load_yaml
 TIERS = {"dram": "ddr5-host", "cxl": "cxl2-x8", "nvme": "nvme-gen4"}
 """What a tier of that name is made of, unless a preset is named."""
 NOT_FITTING = 3
+OF_ENGINE = frozenset(
+    [
+        "block_size",
+        "family",
+        "gpu_memory_utilization",
+        "max_model_len",
+        "max_num_batched_tokens",
+        "max_num_seqs",
+        "sliding_window_cache",
+        "state_pages",
+        "states_per_sequence",
+    ]
+)
+"""Fields of an engine that its memory depends on."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,8 @@ class Asked:
         gpu: a preset or path; None: all presets.
         origins: dotted path -> where it is from.
         told: what the reader should know of how it was read.
-        launch: the launch command it comes from, if any.
+        launch: the launch command it comes from, if any, and the variables set before it.
+        pins: fields of model, GPU, formats and tiers set over all that.
     """
 
     data: dict[str, Any]
@@ -65,6 +80,7 @@ class Asked:
     told: Told = field(default_factory=Told)
     launch: flags.Launch | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    pins: list[Pin] = field(default_factory=list)
 
 
 def run(request: Request, output: Output) -> int:
@@ -219,8 +235,20 @@ def _options(request: Request, asked: Asked) -> None:
             raise InputError("must be NAME=CAPACITY of a known tier", path="--tier", value=text, hint=hint)
         key = name if name in TIERS else name.replace("-", "_").replace(".", "_")
         asked.data.setdefault("tiers", {})[key] = {"preset": preset, "capacity": capacity}
+    _pins(request, asked, into)
+
+
+def _pins(request: Request, asked: Asked, into: flags.Launch) -> None:
+    """`--set`: what the engine's own defaults look at is set now, the rest once model and GPU are written out."""
     for pin in read_pins(request.assignments):
-        into.put(pin.path, pin.value, f"--set {pin.path}")
+        part, _, name = pin.path.partition(".")
+        if part == "engine" and name not in OF_ENGINE:
+            known = ", ".join(sorted(OF_ENGINE))
+            raise InputError("has no meaning for size", path=pin.name, value=pin.value, hint=f"of engine these have: {known}")
+        if part in ("engine", "parallel") or not name:
+            into.put(pin.path, pin.value, pin.name)
+        else:
+            asked.pins.append(pin)
 
 
 def _length(text: str) -> int:
@@ -246,6 +274,8 @@ def _sized(asked: Asked, gpu: str) -> simcore.Sizing:
         command.ENGINES[launch.engine].finish(here, facts, simcore.load_preset("models", data["model"]), asked.environment)
         data, asked.origins = here.data, here.flags
     data["gpu"] = gpu
+    data = pin_base(data, asked.pins, simcore.Deployment.expand)
+    asked.origins |= {pin.path: pin.name for pin in asked.pins}
     try:
         sized = simcore.size(simcore.build_deployment(data))
         ratio = launch.settings.get("hicache_ratio") if launch is not None and "hicache" in launch.settings else None

@@ -255,6 +255,23 @@ def test_a_scenario(dse: Dse, folder: Path) -> None:
     assert halved["pool_tokens"] == 4 * 131_072
 
 
+@pytest.mark.parametrize(
+    "pin",
+    [
+        "gpu.memory=40GiB", "model.kv_heads=4", "model.params=9000000000", "kv_format.groups=2", "kv_format.default.k=q8_0",
+        "tiers.dram.capacity=1GiB", "engine.block_size=96", "engine.max_num_seqs=1024", "engine.max_num_batched_tokens=32768",
+        "engine.gpu_memory_utilization=0.5", "engine.family=trtllm", "engine.max_model_len=500", "parallel.tp=2", "replicas=3",
+        "max_blocks=10", "weight_format=int4", "max_model_len=600",
+    ],
+)  # fmt: skip
+def test_every_setting_moves_the_answer(dse: Dse, pin: str) -> None:
+    base = ("--model", "qwen3-8b", "--gpu", "h100-sxm", "--tier", "dram=64GiB", "--set", "kv_format.groups.0.k=int8",
+            "--set", "kv_format.groups.0.layers=0-3")  # fmt: skip
+    if pin == "kv_format.groups=2":
+        base, pin = base[:6], "kv_format.groups.1.v=int4"
+    assert sized(dse, *base) != sized(dse, *base, "--set", pin)
+
+
 def test_data_parallel_ranks_have_a_pool_each(dse: Dse) -> None:
     data = sized(dse, "--model", "deepseek-v3", "--gpu", "h200", "--dp", "8", "--ep", "--max-model-len", "32768")
     assert data["pools"] == 8 and len(data["stages"]) == 1
@@ -279,6 +296,12 @@ def test_a_host_cache_in_proportion(dse: Dse) -> None:
         (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--max-model-len", "1M"), "--max-model-len: must not exceed"),
         (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--tier", "ram=4GiB"), "--tier: must be NAME=CAPACITY"),
         (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--pool", "12"), "--pool: needs a unit"),
+        (
+            ("size", "--model", "qwen3-8b", "--gpu", "t4", "--set", "engine.load=never"),
+            "--set engine.load: has no meaning for size",
+        ),
+        (("size", "--model", "qwen3-8b", "--gpu", "t4", "--set", "workload.seed=3"), "workload: unknown key"),
+        (("size", "--model", "qwen3-8b", "--gpu", "t4", "--set", "model.kv_heads=5"), "--set model.kv_heads: must divide"),
         (("size", "--pool", "7.7GiB", "--logged", "150000@121344"), "--logged: must be of two or more lengths"),
         (("size", "--logged", "150000@121344"), "--pool: is required with --logged"),
         (("size", "--pool", "7.7GiB", "--logged", "many"), "--logged: must be TOKENS@LENGTH; got many"),
