@@ -65,13 +65,14 @@ def request_words(sized: Sizing) -> str:
 
 
 def window_words(sized: Sizing) -> str:
-    """Both ways of holding sliding-window layers, and which one was counted."""
+    """The ways of holding sliding-window layers, and which one was counted."""
     assert sized.window_bounds is not None
-    unified, ring = sized.window_bounds
+    unified, paged, ring = sized.window_bounds
     d = sized.deployment
     counted = "full length" if d.engine.sliding_window_cache == "unified" else "rings"
-    known = "; vLLM's log of gpt-oss counts full length" if d.engine.family == "vllm" else ""
-    bounds = f"{unified:,.2f} requests with sliding-window layers at full length, {ring:,.2f} in rings of their window"
+    known = "; vLLM logged full length first, later releases as paged" if d.engine.family == "vllm" else ""
+    paging = f"{paged:,.2f} as vLLM's hybrid manager pages them, " if d.engine.family == "vllm" else ""
+    bounds = f"{unified:,.2f} requests with sliding-window layers at full length, {paging}{ring:,.2f} in rings of their window"
     return f"{bounds}; counted here: {counted}{known}."
 
 

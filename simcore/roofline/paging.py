@@ -110,6 +110,24 @@ def _tokens_of_a_state(groups: tuple[LayerGroup, ...]) -> int:
     return KERNEL_BLOCK * math.ceil(state / (KERNEL_BLOCK * _token_layer_bytes(groups)))
 
 
+def windowed_pages(
+    model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, tp: int, tokens: int
+) -> tuple[float, int, int]:
+    """How vLLM's hybrid cache manager pages sliding-window layers: (bytes of a page, pages of a sequence of `tokens` tokens,
+    groups of layers). Windowed layers hold pages for the window and the tokens of one step.
+    """
+    groups = layer_groups(model, kv_format, tp)
+    full = sum(g.layers for g in groups if g.kind == "full")
+    windowed = sum(g.layers for g in groups if g.kind == "window")
+    assert model.sliding is not None and windowed
+    together = min(full, windowed) or windowed
+    blocks = -(-tokens // engine.block_size)
+    held = -(-(model.sliding.window_tokens - 1 + engine.max_num_batched_tokens) // engine.block_size) + 1
+    of_full, of_windowed = -(-full // together), -(-windowed // together)
+    page = engine.block_size * _token_layer_bytes(groups) * together
+    return page, of_full * blocks + of_windowed * min(blocks, held), of_full + of_windowed
+
+
 def block_tokens(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, tp: int = 1) -> int:
     """Tokens of a block: `block_size`, or what a model with recurrent layers forces."""
     return paging(model, kv_format, engine, tp).block_tokens

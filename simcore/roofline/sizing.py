@@ -19,7 +19,7 @@ from simcore.presets import Gpu, Model, Tier
 from simcore.quantization.kv_bytes import Footprint, LayerGroup, kv_footprint, layer_groups
 from simcore.quantization.weights import find_weight_format
 from simcore.roofline.memory import HbmUse, Stage, pool_room_bytes, share_for_pool, stages
-from simcore.roofline.paging import Paging, tier_block_bytes
+from simcore.roofline.paging import Paging, tier_block_bytes, windowed_pages
 from simcore.specs.base import Bytes, Spec, validate
 from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
@@ -203,15 +203,17 @@ class Sizing:
         return kv_footprint(d.model, d.kv_format, d.engine.sliding_window_cache)
 
     @cached_property
-    def window_bounds(self) -> tuple[float, float] | None:
-        """Requests of the longest length at once with sliding-window layers at full length, and in rings of their window; None
-        for a model without such layers."""
+    def window_bounds(self) -> tuple[float, float, float] | None:
+        """Requests of the longest length at once with sliding-window layers at full length, as vLLM's hybrid cache manager
+        pages them, and in rings of their window; None for a model without such layers."""
         d = self.deployment
         if d.model.sliding is None:
             return None
         modes = (d.engine.with_changes(sliding_window_cache=mode) for mode in ("unified", "ring"))
         unified, ring = (size(d.with_changes(engine=engine)).sequences for engine in modes)
-        return unified, ring
+        page, each, _ = windowed_pages(d.model, d.kv_format, d.engine, d.parallel.tp, d.request_tokens)
+        whole = min(s.pool_bytes * d.model.layers / len(s.stage.layers) for s in self.stages)
+        return unified, int(max(0.0, whole) // page) / each, ring
 
     @property
     def groups(self) -> tuple[LayerGroup, ...]:

@@ -123,6 +123,14 @@ def test_pools_of_two_cards(dse: Dse, name: str, logged: int, length: str) -> No
     assert data["kv_bytes_per_token"] == 98_304
 
 
+def test_a_3090_as_logged(dse: Dse) -> None:
+    """vllm-project/vllm#10517: Llama-3.1-8B on an RTX 3090, 20,000 tokens a step: 3.81 GiB, 1,952 blocks, 1.56x; flags: 4 %."""
+    command = "vllm serve meta-llama/Llama-3.1-8B-Instruct --max-model-len 20000 --max-num-batched-tokens 20000"
+    given = sized(dse, "--gpu", "rtx-3090", "--pool", "3.81GiB", "--", *command.split())
+    assert given["blocks"] == pytest.approx(1952, rel=0.0015) and round(given["max_sequences"], 2) == 1.56
+    assert sized(dse, "--gpu", "rtx-3090", "--", *command.split())["blocks"] == pytest.approx(1952, rel=0.04)
+
+
 def test_sglang_as_logged(dse: Dse) -> None:
     """vllm-project/vllm#21348: Qwen3-235B-A22B-FP8 on four H100, static share 0.93: 367,404 tokens; here within 7 %."""
     data = sized(dse, "--gpu", "h100-sxm", "--", "python3", "-m", "sglang.launch_server", "--model", "Qwen/Qwen3-235B-A22B-FP8",

@@ -33,6 +33,8 @@ BF16 = validate(KvFormatSpec, "bf16")
         ("llama-3-8b", {}, 8192, 2, 1.26),  # the same, two GPUs
         ("llama-3.1-8b", {}, 2048, 1, 1.19),  # vLLM 0.6 log of Llama-3.1-8B on an H100
         ("qwen3-8b", {}, 2048, 1, 1.40),  # vLLM 0.8 log: weights 15.27 GiB, activations 1.40 GiB
+        ("llama-3.1-8b", {}, 20_000, 1, 2.07),  # github.com/vllm-project/vllm/issues/10517, RTX 3090
+        ("llama-3.1-8b", {}, 29_000, 1, 2.99),  # the same
         ("qwen2.5-7b", {"layers": 28, "hidden_size": 1536, "intermediate_size": 8960, "vocab_size": 151936},
          32768, 1, 2.02),  # vLLM 0.8 log of Qwen2.5-1.5B on a T4, budget of 32,768 tokens
     ],
@@ -41,6 +43,16 @@ def test_activation_peak(name: str, changes: dict[str, int], tokens: int, tp: in
     engine = EngineSpec(max_num_batched_tokens=tokens, max_num_seqs=256)
     found = activation_bytes(model(name, **changes), engine, tp)
     assert found / GIB == pytest.approx(logged_gib, rel=0.1)
+
+
+@pytest.mark.parametrize(("share", "tokens", "left_gib"), [(0.9, 8192, -2.14), (0.95, 1024, 1.71)])
+def test_logits_of_a_thousand_sequences(share: float, tokens: int, left_gib: float) -> None:
+    """gpt-oss-120b on an H100 (79.19 GiB to CUDA), 1,024 sequences, weights logged as 65.97 GiB: github.com/vllm-project/vllm
+    issues/23278 has -2.14 GiB left for the cache, issues/27508 1.71 GiB."""
+    taken_gib = share * 79.19 - 65.97 - left_gib
+    engine = EngineSpec(max_num_seqs=1024, max_num_batched_tokens=tokens)
+    ours = activation_bytes(model("gpt-oss-120b"), engine) + runtime_reserve_bytes()
+    assert ours / GIB == pytest.approx(taken_gib, rel=0.1)
 
 
 def test_weights_as_logged() -> None:

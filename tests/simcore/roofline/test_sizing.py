@@ -10,6 +10,7 @@ from simcore.errors import InputError
 from simcore.presets import list_presets, model
 from simcore.roofline.levers import levers
 from simcore.roofline.log_fit import fit_footprint
+from simcore.roofline.paging import windowed_pages
 from simcore.roofline.sizing import Sizing, build_deployment, size
 from simcore.roofline.working import working
 from simcore.units import GIB
@@ -79,9 +80,22 @@ def test_a_limit_on_blocks() -> None:
 def test_both_bounds_of_windows(mode: str) -> None:
     found = sized("gpt-oss-20b", engine={"sliding_window_cache": mode}, max_model_len=8192)
     assert found.window_bounds is not None
-    unified, ring = found.window_bounds
+    unified, paged, ring = found.window_bounds
+    assert unified <= paged <= ring
     assert found.sequences == (unified if mode == "unified" else ring) and 1.9 < ring / unified < 2
     assert sized("qwen3-8b").window_bounds is None
+
+
+def test_windows_as_vllm_pages_them() -> None:
+    """alvarobartt/hf-mem#60: gpt-oss-120b, 5.38 GiB: the log counts the pages of one of two groups, 78,384 tokens. 2,048 tokens
+    a step and a window of 128 keep 137 blocks of 16 in the other group."""
+    found = sized("gpt-oss-120b", "h100-sxm", pool_bytes="5.38 GiB", max_model_len=8192)
+    d = found.deployment
+    page, each, groups = windowed_pages(d.model, d.kv_format, d.engine, 1, 8192)
+    pages = int(found.binding.pool_bytes // page)
+    assert groups == 2 and pages // groups * 16 == pytest.approx(78_384, rel=0.001)
+    assert each == 512 + 137
+    assert found.window_bounds is not None and found.window_bounds[1] == pages / each
 
 
 def test_the_working_ends_in_the_answer() -> None:
