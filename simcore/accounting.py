@@ -80,7 +80,10 @@ class Errors:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The same workload with one thing twice as large or as fast; ratios to the run as it is (1: no change)."""
+    """The same workload with one thing twice as large or as fast; ratios to the run as it is (1: no change).
+
+    One "<TIER> holding the reuse" has the last tier (or HBM) just large enough for 95 % of the ceiling instead.
+    """
 
     name: str
     e2e_mean: float

@@ -36,12 +36,16 @@ REASON_WORDS = {
     "in_flight": ("in flight", "asked for earlier, not computed yet"),
 }
 REMEDIES = {
-    "capacity": "more capacity",
-    "alignment": "smaller blocks",
-    "write_backlog": "faster writes",
+    "capacity": "more capacity (sizes below)",
+    "alignment": "smaller blocks, if not the last blocks of full matches",
+    "write_backlog": "faster writes below, or a longer engine.write_backlog",
+    "write_refused": "another policy there",
+    "not_written": "a smaller write_after_uses, or write_through",
     "other_replica": "routing by prefix, or a shared tier",
     "not_loaded": "another load rule, or faster links",
+    "in_flight": "requests of a kind further apart, or larger steps",
 }
+HOLDING = "holding the reuse"
 LEAST_GAIN = 0.02
 """Doubling something that takes less than this off the mean E2E changes nothing worth naming."""
 
@@ -98,10 +102,18 @@ def token_lines(account: Account, width: int) -> list[str]:
         lines = render(columns[:3])
         for label, _, text in rows:
             lines += wrapped(f" {label}: {text}.", width, "   ") if text else []
+    lines += wrapped(largest_loss(account), width, "   ")
     if account.preemptions:
         again = f" {account.preemptions:,} preemptions made {account.recomputed_tokens:,} tokens be computed again"
         lines += wrapped(f"{again}; they are in no prompt above, and none counts as reuse.", width, "   ")
     return lines
+
+
+def largest_loss(account: Account) -> str:
+    """The reason, other than first use, that costs most, and what would help against it; empty if none costs much."""
+    name, tokens = max(((n, t) for n, t in account.missed.items() if n != "first_use"), key=lambda pair: pair[1])
+    share = tokens / max(account.prompt_tokens, 1)
+    return f" Largest avoidable loss: {REASON_WORDS[name][0]}; {REMEDIES[name]}." if share >= LEAST_GAIN else ""
 
 
 def reuse_lines(account: Account, width: int) -> list[str]:
@@ -186,7 +198,7 @@ def limit_lines(account: Account, width: int) -> list[str]:
 
 def binding(account: Account) -> str:
     """The one thing whose doubling takes most off the mean E2E, and the one that lifts the sustainable rate most."""
-    own = [w for w in account.what_if if w.name != "replicas"]
+    own = [w for w in account.what_if if w.name != "replicas" and not w.name.endswith(HOLDING)]
     best = min(own, key=lambda w: w.e2e_mean)
     if best.e2e_mean > 1 - LEAST_GAIN:
         text = f"Nothing alone: no doubling takes {percent(LEAST_GAIN)} % off the mean E2E."

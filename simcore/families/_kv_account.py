@@ -42,6 +42,7 @@ def account(scenario: Scenario, *, seed: int | None = None) -> Account:
     block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine)
     missed = _aligned(trace, setup, result)[counted].sum(axis=0)
     found = result.hit_tokens[counted].sum(axis=0)
+    reuse = _reuse(trace, setup, result, counted, block_bytes / setup.page_tokens)
     return Account(
         phases=_phases(setup, result, counted),
         prompt_tokens=int(trace.input_tokens.astype(np.int64)[counted].sum()),
@@ -49,8 +50,8 @@ def account(scenario: Scenario, *, seed: int | None = None) -> Account:
         missed={name: int(n) for name, n in zip(REASONS, missed, strict=True)},
         recomputed_tokens=int(result.recomputed_tokens.sum()),
         preemptions=int(result.preemptions.sum()),
-        reuse=_reuse(trace, setup, result, counted, block_bytes / setup.page_tokens),
-        what_if=_what_ifs(scenario, trace, replace(setup, note_misses=False)),
+        reuse=reuse,
+        what_if=_what_ifs(scenario, trace, replace(setup, note_misses=False), reuse),
     )
 
 
@@ -152,9 +153,9 @@ def _curve(
     return curve.hit_tokens
 
 
-def _what_ifs(scenario: Scenario, trace: Trace, setup: ServingSetup) -> tuple[WhatIf, ...]:
+def _what_ifs(scenario: Scenario, trace: Trace, setup: ServingSetup, reuse: Reuse) -> tuple[WhatIf, ...]:
     """Two engine runs each, so that the figures are those of a scenario that says so."""
-    variants = dict(doubled(scenario, trace, setup))
+    variants = {**dict(doubled(scenario, trace, setup)), **_holding(setup, reuse)}
 
     def run(variant: ServingSetup) -> dict[str, float | None]:
         return metric_values(served(scenario, trace, variant))
@@ -170,6 +171,22 @@ def _what_ifs(scenario: Scenario, trace: Trace, setup: ServingSetup) -> tuple[Wh
         if e2e is not None and ttft is not None:
             found.append(WhatIf(name, e2e, ttft, tpot, rate))
     return tuple(sorted(found, key=lambda w: w.e2e_mean))
+
+
+def _holding(setup: ServingSetup, reuse: Reuse) -> dict[str, ServingSetup]:
+    """Where not all that is reused fits: the last tier (or HBM) just large enough. Twice may be too little to see anything."""
+    if reuse.regime not in ("exceeds", "thrash"):
+        return {}
+    blocks = -(-reuse.most_tokens // setup.unit_tokens) + 1
+    if not setup.tiers:
+        unit_pages = setup.unit_tokens // setup.page_tokens
+        running = int(reuse.running_tokens) // setup.page_tokens
+        return {"HBM pool holding the reuse": replace(setup, pool_pages=max(blocks * unit_pages + running, setup.pool_pages))}
+    last = setup.tiers[-1]
+    above = reuse.levels[-2][1] // setup.unit_tokens if last.placement == "exclusive" else 0
+    needed = max(blocks - above, 1) * (setup.replicas if last.shared else 1)
+    tier = replace(last, capacity_blocks=max(needed, last.capacity_blocks))
+    return {f"{last.name.upper()} holding the reuse": replace(setup, tiers=_with(setup, len(setup.tiers) - 1, tier))}
 
 
 def _ratio(value: float | None, base: float | None) -> float | None:
