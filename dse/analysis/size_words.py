@@ -23,7 +23,7 @@ _NAMES = {
         "gpu_memory_utilization": "--gpu-memory-utilization", "max_num_batched_tokens": "--max-num-batched-tokens",
         "max_num_seqs": "--max-num-seqs", "max_model_len": "--max-model-len",
         "tp": "--tensor-parallel-size", "pp": "--pipeline-parallel-size",
-        "no prefix caching": "--no-enable-prefix-caching",
+        "no prefix caching": "--no-enable-prefix-caching", "sliding_window_cache ring": "windows in rings (hybrid manager)",
     },
     "sglang": {
         "kv_format fp8_e4m3": "--kv-cache-dtype fp8_e4m3", "kv_format nvfp4": "--kv-cache-dtype fp4_e2m1",

@@ -177,6 +177,8 @@ def _scenario(request: Request) -> simcore.Sizing:
     data = document.data
     if isinstance(data, Mapping) and isinstance(data.get("scenario"), Mapping):
         data = data["scenario"]  # of a space file, its base
+    elif isinstance(data, Mapping) and isinstance(data.get("members"), Mapping) and data["members"]:
+        data = next(iter(data["members"].values()))  # of a design, its first member: all have its machine
     pins = read_pins(request.assignments)
     if pins and isinstance(data, Mapping):
         data = pin_base(copy.deepcopy(dict(data)), pins, lambda d: simcore.expand_scenario(d, file=document.file))

@@ -280,6 +280,31 @@ def test_every_setting_moves_the_answer(dse: Dse, pin: str) -> None:
     assert sized(dse, *base) != sized(dse, *base, "--set", pin)
 
 
+def test_a_space_and_a_design_are_sized_by_their_base(dse: Dse, folder: Path) -> None:
+    (folder / "s.yaml").write_text(SCENARIO)
+    indented = "".join(f"  {line}\n" for line in SCENARIO.splitlines())
+    (folder / "space.yaml").write_text(f"name: x\nscenario:\n{indented}search: {{}}\n")
+    (folder / "001.yaml").write_text(
+        "design: {}\nmembers:\n  one:\n" + "".join(f"  {line}\n" for line in indented.splitlines())
+    )
+    alone = sized(dse, "s.yaml")
+    assert sized(dse, "space.yaml") == sized(dse, "001.yaml") == alone and alone["pool_tokens"] == 262_144
+
+
+KEYS = """kv_bytes_per_token fixed_bytes_per_sequence pool_bytes pool_tokens pools blocks block_tokens request_tokens
+    request_bytes max_sequences running longest_tokens window_bounds fits excess_bytes limit stages concurrency tiers levers
+    formats prefix fit working notes ignored unknown"""
+
+
+def test_the_json_object_is_as_documented(dse: Dse) -> None:
+    data = sized(dse, "--model", "qwen3-8b", "--gpu", "h100-sxm", "--concurrency", "3", "--tier", "cxl=64GiB")
+    assert list(data) == KEYS.split()
+    text = (Path(__file__).parents[3] / "docs" / "size.md").read_text()
+    assert all(f"`{key}`" in text for key in data)
+    assert all(set(term) == {"name", "value", "unit", "how", "source"} for term in data["working"])
+    assert data["concurrency"][0]["requests"] == 3 and data["tiers"][0]["name"] == "cxl"
+
+
 def test_data_parallel_ranks_have_a_pool_each(dse: Dse) -> None:
     data = sized(dse, "--model", "deepseek-v3", "--gpu", "h200", "--dp", "8", "--ep", "--max-model-len", "32768")
     assert data["pools"] == 8 and len(data["stages"]) == 1

@@ -36,3 +36,15 @@ def test_the_arithmetic_says_which_layers_keep_what() -> None:
 def test_states_too_many_for_the_pool() -> None:
     with pytest.raises(simcore.InputError, match="tiers.hbm.capacity: must hold at least one reuse block"):
         measured({"engine.max_num_seqs": 200}, HYBRID)
+
+
+@pytest.mark.parametrize("dram", [0, "64 GiB"])
+def test_a_lower_tier_does_not_lengthen_the_longest_request(dram: int | str) -> None:
+    """NVIDIA/TensorRT-LLM#7281: KV of a running request must be in HBM, so one beyond the pool is turned away all the same."""
+    base = {
+        "family": "kv", "model": "llama-3.1-8b", "gpu": "h100-sxm",
+        "tiers": {"hbm": {"capacity": "1 GiB"}, "dram": {"preset": "ddr5-host", "capacity": dram}},
+        "workload": {"kind": "shared_prefix", "groups": 4, "prefix_tokens": 8192, "request_rate": 1, "requests": 8},
+    }  # fmt: skip
+    assert measured({}, base)["rejected_requests"] == 8
+    assert measured({"tiers.hbm.capacity": "2 GiB"}, base)["rejected_requests"] == 0
