@@ -36,6 +36,7 @@ class Paging(NamedTuple):
         pages_per_block: pages that `block_tokens` tokens take.
         sequence_pages: pages a running sequence takes beside those of its tokens.
         sequence_bytes: bytes a running sequence has outside the pages.
+        grows: whether a sequence takes more the longer it is. Where it does not, a block stands for the part of one sequence.
     """
 
     block_tokens: int
@@ -43,6 +44,7 @@ class Paging(NamedTuple):
     pages_per_block: int
     sequence_pages: int
     sequence_bytes: float
+    grows: bool = True
 
     @property
     def block_bytes(self) -> float:
@@ -60,7 +62,7 @@ class Paging(NamedTuple):
 
     def bytes_of(self, tokens: int) -> float:
         """Bytes of one running sequence of `tokens` tokens, in whole blocks."""
-        return self.blocks_of(tokens) * self.block_bytes + self.bytes_per_sequence
+        return (self.blocks_of(tokens) * self.block_bytes if self.grows else 0.0) + self.bytes_per_sequence
 
 
 def paging(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, tp: int = 1, layers: range | None = None) -> Paging:
@@ -76,8 +78,8 @@ def paging(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, tp: in
     per_token = total_of(mine).bytes_per_token
     if states is None or engine.state_pages == "separate" or per_token == 0:
         fixed = rings + (states.fixed_bytes_per_sequence * engine.states_per_sequence if states is not None else 0.0)
-        if per_token == 0:  # nothing grows with the tokens: a block is the part of one sequence
-            return Paging(engine.block_size, fixed, 1, 0, fixed)
+        if per_token == 0:
+            return Paging(engine.block_size, fixed, 1, 0, fixed, grows=False)
         return Paging(engine.block_size, per_token * engine.block_size, 1, 0, fixed)
     return _aligned(every, mine, states, engine, rings)
 

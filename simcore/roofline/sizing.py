@@ -26,6 +26,8 @@ from simcore.specs.kv_format import KvFormatSpec
 from simcore.specs.parallel import ParallelSpec
 
 Positive = Annotated[int, Field(ge=1)]
+UNLIMITED = 2**62
+"""Tokens of a sequence whose cache does not grow."""
 
 
 class Deployment(Spec):
@@ -107,6 +109,8 @@ class StageSize(NamedTuple):
     def longest(self, sequences: int = 1) -> int:
         """Tokens of the longest sequences of which so many fit at once, in whole blocks."""
         pages = self.paging
+        if not pages.grows:
+            return UNLIMITED if self.sequences(1) >= sequences else 0
         left = self.pages // sequences - pages.sequence_pages
         if pages.sequence_bytes:
             left = int((self.pool_bytes / sequences - pages.bytes_per_sequence) // pages.page_bytes) if pages.page_bytes else 0
@@ -181,7 +185,8 @@ class Sizing:
 
     def longest_of(self, sequences: int) -> int:
         """Tokens of the longest sequences of which so many can run at once."""
-        return min(s.longest(sequences) for s in self.stages)
+        found = min(s.longest(sequences) for s in self.stages)
+        return self.deployment.model.max_model_len if found == UNLIMITED else found
 
     @property
     def fixed_per_sequence(self) -> bool:

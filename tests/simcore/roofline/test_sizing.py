@@ -86,6 +86,17 @@ def test_both_bounds_of_windows(mode: str) -> None:
     assert sized("qwen3-8b").window_bounds is None
 
 
+def test_a_cache_that_does_not_grow() -> None:
+    """Every layer a ring of 4,096 tokens, as Mistral-7B v0.1: a request costs 512 MiB, however long it is."""
+    windows = {"preset": "mistral-7b", "sliding": {"window_tokens": 4096, "layers": 32}}
+    fields = {"gpu": "h200", "pool_bytes": "10 GiB", "engine": {"sliding_window_cache": "ring"}, "model": windows}
+    for length in (4096, 32_768):
+        found = size(build_deployment({**fields, "max_model_len": length}))
+        assert found.request_bytes() == 512 * 2**20 and found.sequences == 20
+        assert found.longest == 32_768 and found.pool_tokens == 20 * length
+    assert size(build_deployment({**fields, "pool_bytes": "500 MiB"})).longest == 0
+
+
 def test_windows_as_vllm_pages_them() -> None:
     """alvarobartt/hf-mem#60: gpt-oss-120b, 5.38 GiB: the log counts the pages of one of two groups, 78,384 tokens. 2,048 tokens
     a step and a window of 128 keep 137 blocks of 16 in the other group."""
