@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import simcore
+from dse.analysis.simulation import off_by
 from dse.analysis.sweep import Axis, Line, Point, Sweep, Values, as_object, largest_load
 from dse.analysis.sweep_text import sweep_lines
-from dse.analysis.values import wrapped
+from dse.analysis.values import listing, percent, wrapped
 from dse.commands.output import Output, ProgressLine, plain
 from dse.commands.simulate import PROSE, Job, read_job, simulated
 from dse.versions import versions
@@ -45,8 +46,10 @@ def run(
         raise InputError("may be given twice, with two different paths", path="--sweep", value=" ".join(sweeps))
     swept = _simulate(file, assignments, axes, key, wanted, output)
     first = next(iter(base.scenarios.values()))
+    base_values = swept.lines[0].points[0].metrics
     data = {
         "scenario": simcore.yaml_dict(first),
+        "errors": errors_object(first, base_values),
         "sweep": as_object(swept),
         "units": {name: simcore.find_metric(name).unit for name in swept.lines[0].points[0].metrics},
         "versions": versions(),
@@ -62,8 +65,17 @@ def _text(scenario: Any, swept: Sweep, width: int) -> list[str]:
     prose = min(width, PROSE)
     lines = [line for sentence in simcore.describe(scenario) for line in wrapped(sentence, prose, "  ")]
     lines += sweep_lines(swept, width, prose)
-    lines += ["", "How far to trust it"]
+    off = errors_object(scenario, swept.lines[0].points[0].metrics)
+    told = [f"{name.upper()} {percent(off[name])} %" for name in ("ttft", "tpot") if off[name] is not None]
+    said = f"off by {listing(told)} (medians)" if told else "how far off was never measured"
+    lines += ["", *wrapped(f"Latencies: step times are {off['kind']}; {said}.", prose), "", "How far to trust it"]
     return [*lines, *(line for text in simcore.trust(scenario) for line in wrapped(f"  {text}", prose, "  "))]
+
+
+def errors_object(scenario: Any, values: Values) -> dict[str, Any]:
+    """The expected errors of the scenario's latencies; of E2E, for the mix of phases in `values`."""
+    errors = simcore.expected_errors(scenario)
+    return {"kind": errors.kind, **off_by(values, errors)}
 
 
 def _simulate(

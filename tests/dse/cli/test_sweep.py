@@ -19,6 +19,7 @@ def scenario(folder: Path) -> None:
 def test_points_are_the_figures_of_single_runs(dse: Dse, monkeypatch: pytest.MonkeyPatch) -> None:
     sweeps = ("--sweep", "workload.request_rate=4,1,2", "--sweep", "tiers.dram.capacity=0,16GiB")
     data = dse("simulate", "scenario.yaml", *sweeps, "--set", "replicas=2", "--json").data
+    assert data["errors"] == dse("simulate", "scenario.yaml", "--json").data["errors"]
     assert data["scenario"]["replicas"] == 2 and data["units"]["ttft_p99_s"] == "s"
     lines = data["sweep"]["lines"]
     assert data["sweep"]["paths"] == ["workload.request_rate", "tiers.dram.capacity"]
@@ -32,6 +33,7 @@ def test_points_are_the_figures_of_single_runs(dse: Dse, monkeypatch: pytest.Mon
         monkeypatch.setenv("COLUMNS", columns)
         text = dse("simulate", "scenario.yaml", *sweeps).out
         assert max(map(len, text.splitlines())) <= int(columns) and text.isascii()
+        assert "Latencies: step times are " in text
         assert "tiers.dram.capacity = 16GiB" in text and "Knee: the largest power" in text
 
 
