@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.launch import vllm
-from dse.launch.flags import Flag, Launch, gibibytes, number, sets, setting, share, switch, whole
+from dse.launch.flags import Flag, Launch, number, sets, setting, share, switch, whole
 from simcore.units import GIB, MIB
 
 CHUNKS = ((35, 2048), (60, 4096), (160, 8192), (float("inf"), 16384))
@@ -40,7 +40,7 @@ FLAGS: dict[str, Flag] = {
     "--disable-radix-cache": switch(lambda launch: launch.put("engine.states_per_sequence", 1, "--disable-radix-cache")),
     "--enable-hierarchical-cache": Flag(lambda launch, flag, value: launch.settings.update(hicache=flag), switch=True),
     "--hicache-ratio": setting("hicache_ratio", lambda text: number(text, 0, 1e6)),
-    "--hicache-size": setting("hicache_size", gibibytes),
+    "--hicache-size": setting("hicache_size", lambda text: round(number(text, 0, 1e9) * 1e9)),  # decimal GB, as it counts
     "--speculative-algorithm": Flag(
         lambda launch, flag, value: launch.notes.append(f"{flag}: the draft's weights and cache are not counted.")
     ),
@@ -110,18 +110,24 @@ def _parallel(launch: Launch, model: Mapping[str, Any]) -> None:
         launch.put("parallel.ep", True, launch.flags["ep"])
     ranks = launch.settings.get("dp", 1)
     if launch.settings.get("dp_attention"):
-        launch.put("parallel.tp", max(1, launch.get("parallel.tp", 1) // ranks), "--enable-dp-attention")
+        launch.settings["tp"] = launch.get("parallel.tp", 1)
+        launch.put("parallel.tp", max(1, launch.settings["tp"] // ranks), "--enable-dp-attention")
         launch.put("parallel.dp", ranks, "--enable-dp-attention")
     elif ranks > 1:
         launch.put("replicas", ranks, launch.flags["dp"])
 
 
 def _static_share(launch: Launch, memory: int, step: int) -> float:
-    """What the engine leaves for activations (1.5 MiB a token), graphs (2 MiB a sequence) and communication."""
+    """What the engine leaves for activations (1.5 MiB a token), graphs (2 MiB a sequence, more with data-parallel attention)
+    and communication; at least 10 GiB on cards above 60 GiB (`_handle_gpu_memory_settings` in sglang/srt/server_args.py)."""
     tp, pp = launch.get("parallel.tp", 1), launch.get("parallel.pp", 1)
     small, large = next((a, b) for below, a, b in GRAPHS if memory < below * GIB)
-    graphs = launch.settings.get("graphs") or (small if tp < 4 else large)
-    reserved: float = 512 + 1.5 * max(step, 2048) + 2 * graphs + tp * pp / 8 * 1024
+    graphs = launch.settings.get("graphs") or (small if launch.settings.get("tp", tp) < 4 else large)
+    reserved: float = 512 + 1.5 * max(step, 2048) + 2 * graphs + launch.settings.get("tp", tp) * pp / 8 * 1024
+    if launch.settings.get("dp_attention"):
+        reserved += graphs * launch.settings.get("dp", 1) * (3 if graphs <= 300 else 4.5)
+    if memory > 60 * GIB:
+        reserved = max(reserved, 10 * 1024)
     return float(max(0.05, round(1 - reserved * MIB / memory, 3)))
 
 

@@ -117,6 +117,21 @@ def test_defaults_of_sglang() -> None:
     assert engine["gpu_memory_utilization"] == pytest.approx(1 - (512 + 12_288 + 512 + 128) / (79 * 1024), abs=6e-4)
 
 
+def test_the_static_share_of_other_cards() -> None:
+    """RTX 4090, 24,564 MiB: 512 + 1.5 x 2048 + 2 x 24 + 128 = 3,760 MiB are left, a share of 0.847; with data-parallel
+    attention over eight H100 (graphs to 512) 512 + 12,288 + 1,024 + 1,024 + 4.5 x 512 x 8 MiB."""
+    text = "python -m sglang.launch_server --model-path m"
+    rtx = {"name": "GeForce RTX 4090", "memory_bytes": 24_564 * 2**20}
+    assert read(text, rtx)["engine"]["gpu_memory_utilization"] == 0.847
+    spread = read(f"{text} --tp 8 --dp 8 --enable-dp-attention", H100, MIXTURE)["engine"]["gpu_memory_utilization"]
+    assert spread == pytest.approx(1 - (512 + 12_288 + 1024 + 1024 + 4.5 * 512 * 8) / (79 * 1024), abs=6e-4)
+
+
+def test_a_host_cache_in_decimal_gigabytes() -> None:
+    data = read("python -m sglang.launch_server --model-path m --tp 2 --enable-hierarchical-cache --hicache-size 30")
+    assert data["tiers"]["dram"]["capacity"] == "60000000000 B"
+
+
 def test_data_parallel_attention_divides_the_tensor_parallel_gpus() -> None:
     text = "python -m sglang.launch_server --model-path m --tp 8 --dp 8"
     assert read(f"{text} --enable-dp-attention --ep 8", model=MIXTURE)["parallel"] == {"tp": 1, "dp": 8, "ep": True}
