@@ -21,7 +21,7 @@ class Reuse:
 
     Attributes:
         tokens: prompt tokens of the counted requests; the warm-up has filled the caches.
-        ceiling: share of them that a cache of unlimited size finds on each replica.
+        ceiling: share of them that a cache of unlimited size finds on each replica, or on all together if they share a tier.
         ceiling_pooled: the same if all replicas shared one cache.
         levels: (name, tokens of capacity per replica, share found): HBM, HBM and the tier below, and so on.
         half_tokens, most_tokens: capacity per replica that finds half, and 95 %, of the ceiling.

@@ -91,11 +91,9 @@ def _reuse(trace: Trace, setup: ServingSetup, result: ServingResult, counted: ND
     )
     pooled = sum_curves([_curve(trace, setup, view, earlier, order, counted)])
     tokens = max(int(trace.input_tokens.astype(np.int64)[counted].sum()), 1)
-    most = int(hits[-1])
-    levels, blocks = [], 0
-    for name, capacity, copies in _capacities(setup):
-        blocks = max(blocks, capacity) if copies else blocks + capacity
-        levels.append((name, blocks * setup.unit_tokens, float(hits[min(blocks, len(hits) - 1)]) / tokens))
+    together = setup.replicas > 1 and any(tier.shared for tier in setup.tiers)
+    curve, copies = (pooled, setup.replicas) if together else (hits, 1)  # where replicas share a tier, their reuse is one
+    most = int(curve[-1])
     held = trace.input_tokens.astype(np.int64) + trace.output_tokens
     spent = result.load_s + result.prefill_s + result.prefill_again_s + result.decode_s
     span = max(result.end_s - float(result.arrival_s[order].min()), 1e-12) if len(order) else 1.0
@@ -103,19 +101,30 @@ def _reuse(trace: Trace, setup: ServingSetup, result: ServingResult, counted: ND
         tokens=tokens,
         ceiling=most / tokens,
         ceiling_pooled=int(pooled[-1]) / tokens,
-        levels=tuple(levels),
-        half_tokens=int(np.searchsorted(hits, most / 2)) * setup.unit_tokens if most else 0,
-        most_tokens=int(np.searchsorted(hits, MOST * most)) * setup.unit_tokens if most else 0,
+        levels=tuple(_levels(setup, hits, pooled, tokens)),
+        half_tokens=_needed(curve, most / 2, copies) * setup.unit_tokens,
+        most_tokens=_needed(curve, MOST * most, copies) * setup.unit_tokens,
         running_tokens=float((held * spent)[order].sum()) / span / setup.replicas,
         token_bytes=token_bytes,
     )
 
 
-def _capacities(setup: ServingSetup) -> Iterator[tuple[str, int, bool]]:
-    """Blocks of each tier, per replica (of a shared one, an equal part), and whether it holds copies of what is above."""
-    yield "hbm", setup.pool_pages // (setup.unit_tokens // setup.page_tokens), False
+def _needed(curve: Ints, hits: float, copies: int) -> int:
+    """Blocks per replica at which a curve reaches so many hits."""
+    return -(-int(np.searchsorted(curve, hits)) // copies) if hits else 0
+
+
+def _levels(setup: ServingSetup, own: Ints, pooled: Ints, tokens: int) -> Iterator[tuple[str, int, float]]:
+    """Of each tier with all above it: tokens of capacity per replica (of a shared one, an equal part), and the share that LRU
+    finds: for each replica by itself down to the first shared tier, for all together from there."""
+    blocks, curve, copies = setup.pool_pages // (setup.unit_tokens // setup.page_tokens), own, 1
+    yield "hbm", blocks * setup.unit_tokens, float(own[min(blocks, len(own) - 1)]) / tokens
     for tier in setup.tiers:
-        yield tier.name, tier.capacity_blocks // (setup.replicas if tier.shared else 1), tier.placement == "inclusive"
+        capacity = tier.capacity_blocks // (setup.replicas if tier.shared else 1)
+        blocks = max(blocks, capacity) if tier.placement == "inclusive" else blocks + capacity
+        if tier.shared:
+            curve, copies = pooled, setup.replicas
+        yield tier.name, blocks * setup.unit_tokens, float(curve[min(blocks * copies, len(curve) - 1)]) / tokens
 
 
 def sum_curves(curves: list[Ints]) -> Ints:

@@ -94,3 +94,13 @@ def test_a_tier_below_the_cycle_is_worth_nothing() -> None:
     assert 20 * 5 * 1024 < need.most_tokens < 20 * 6 * 1024  # all conversations as long as in the last two rounds
     assert regime("2 GiB")[0] == "thrash" and regime("2 GiB")[2] < 0.1
     assert regime("16 GiB")[:2] == ("fits", "dram") and regime("16 GiB")[2] > 0.65
+
+
+def test_replicas_that_share_a_tier_share_its_reuse() -> None:
+    own = account({}).reuse
+    shared = account({"tiers.cxl.shared": True, "tiers.cxl.capacity": "96 GiB"})
+    assert own.ceiling < own.ceiling_pooled - 0.05
+    assert shared.reuse.ceiling == shared.reuse.ceiling_pooled == pytest.approx(own.ceiling_pooled, abs=0.03)
+    found = sum(shared.found.values()) / shared.prompt_tokens
+    assert own.ceiling < found <= shared.reuse.ceiling and shared.reuse.holding == "cxl"
+    assert [level[:2] for level in shared.reuse.levels[:2]] == [level[:2] for level in own.levels[:2]]
