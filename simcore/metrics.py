@@ -178,6 +178,9 @@ _row("load_mean", "s", "min", "mean time a request waits for its blocks from low
 _row("preemptions", "count", "min", "times a running request lost its blocks and was queued again",
      lambda o: float(o.preemptions))  # fmt: skip
 _row("recomputed_tokens", "count", "min", "tokens computed again after a preemption", lambda o: float(o.recomputed_tokens))
+_row("kv_token_share", "ratio", "max",
+     "tokens of decoding requests over those the pool has room for, mean of the steps that begin with requests waiting (shared "
+     "prefixes count for each); none if none ever wait", lambda o: o.kv_token_share)  # fmt: skip
 _row("swaps", "count", "min", "preemptions whose KV went to swap space instead of being given up", lambda o: float(o.swaps))
 _row("swapped", "bytes", "min", "KV of preempted requests moved to swap space and back", lambda o: float(o.swapped_bytes),
      suffix="_bytes")  # fmt: skip

@@ -76,6 +76,8 @@ class Outcome:
     """(m,) whose request it was; empty: all are one tenant's."""
     readmission_blocks: int = 0
     """Blocks that requests asked for again after a preemption (swapped ones ask for none)."""
+    kv_token_share: float | None = None
+    """Share of a pool that holds tokens of decoding requests while others wait."""
     swaps: int = 0
     swapped_bytes: int = 0
     """KV of preempted requests that moved to swap space and back."""

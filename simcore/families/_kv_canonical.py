@@ -18,6 +18,7 @@ from simcore.workloads.spec import TraceWorkload
 
 _PROVENANCE = frozenset({"source", "date", "planning_value"})
 _ONLY_BELOW_HBM = frozenset({"load", "min_load_tokens", "max_waiting", "kv_layout", "write_backlog_s", "overlap", "prefetch"})
+_ONLY_PAGED = frozenset({"preemption", "preemption_victim", "swap_space_bytes", "reserve"})
 _ONLY_THRESHOLD = frozenset({"min_load_tokens", "max_waiting"})
 
 
@@ -35,7 +36,7 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
         "weight_format": scenario.weights,
         "tiers": _tiers(scenario),
         "workload": _workload(scenario),
-        "reuse": _plain(scenario.reuse),
+        "reuse": _plain(scenario.reuse) if scenario.engine.allocation == "paged" else None,
         "slo": _plain(scenario.slo),
         "start": _plain(scenario.start) if _starts_full(scenario) else None,
     }
@@ -52,6 +53,7 @@ def _inactive_knobs(scenario: Scenario) -> frozenset[str]:
         frozenset() if scenario.lower_tiers else _ONLY_BELOW_HBM,
         frozenset() if scenario.lower_tiers and engine.load == "threshold" else _ONLY_THRESHOLD,
         frozenset() if engine.load != "never" else {"overlap"},
+        frozenset() if engine.allocation == "paged" else _ONLY_PAGED,
         frozenset() if engine.scheduling == "priority" else {"tenant_priority"},
         frozenset() if engine.reserve == "none" else {"preemption_victim", "preemption"},
         frozenset() if engine.reserve == "none" and engine.preemption == "swap" else {"swap_space_bytes"},
@@ -76,7 +78,8 @@ def _formats(scenario: Scenario) -> list[list[str]]:
 def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
     held = held_pool(scenario)
     block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.on.tp)
-    tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": scenario.hbm.policy}]
+    policy = scenario.hbm.policy if scenario.engine.allocation == "paged" else None
+    tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": policy}]
     for name, tier in scenario.lower_tiers.items():
         fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})
         fields["write_policy"] = tier.write_policy or default_write_policy(tier.placement)

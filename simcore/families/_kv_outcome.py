@@ -86,6 +86,7 @@ def outcome_of(
         recomputed_tokens=int(result.recomputed_tokens.sum()),
         readmission_hit_blocks=sum(flow.readmission_hits for flow in stores),
         readmission_blocks=result.stores["hbm"].readmission_lookups,
+        kv_token_share=_kv_token_share(setup, result),
         swaps=result.swaps,
         swapped_bytes=sum(swapped),
         offered_rps=offered_rps(scenario, trace),
@@ -97,6 +98,13 @@ def outcome_of(
         slo_tpot_s=scenario.slo.tpot_s,
         static=static_metrics(scenario),
     )
+
+
+def _kv_token_share(setup: ServingSetup, result: ServingResult) -> float | None:
+    """Tokens of decoding requests over those a pool holds, averaged over steps that begin with requests waiting."""
+    if result.full_steps == 0:
+        return None
+    return result.full_tokens / (result.full_steps * setup.pool_pages * setup.page_tokens)
 
 
 @lru_cache(maxsize=16)

@@ -181,10 +181,21 @@ def _scheduling(scenario: Scenario) -> dict[str, Any]:
     """The fields of the setup about the order in which requests run, and who gives way."""
     engine = scenario.engine
     same = [
-        *("max_num_seqs", "max_num_batched_tokens", "chunked_prefill", "max_model_len", "stream_interval"),
+        *("max_num_seqs", "max_num_batched_tokens", "chunked_prefill", "stream_interval"),
         *("scheduling", "tenant_priority", "preemption", "preemption_victim", "reserve"),
     ]
-    return {name: getattr(engine, name) for name in same} | {"swap_pages": _swap_pages(scenario)}
+    return {name: getattr(engine, name) for name in same} | {
+        "swap_pages": _swap_pages(scenario),
+        "allocation": engine.allocation,
+        "max_model_len": _limit(scenario),
+    }
+
+
+def _limit(scenario: Scenario) -> int | None:
+    """Tokens a request may have, if the engine has to know."""
+    if scenario.engine.max_model_len is None and scenario.engine.allocation == "max":
+        return scenario.model.max_model_len
+    return scenario.engine.max_model_len
 
 
 def _swap_pages(scenario: Scenario) -> int:

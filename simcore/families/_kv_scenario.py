@@ -131,6 +131,9 @@ class Scenario(Spec):
         if engine.max_model_len is not None and engine.max_model_len > limit:
             rule = f"must not exceed the model's context of {limit} tokens"
             raise InputError(rule, path="engine.max_model_len", value=engine.max_model_len)
+        if engine.allocation != "paged" and self.lower_tiers:
+            rule, hint = "needs a system without tiers below HBM", "only paged memory has blocks that could go there"
+            raise InputError(rule, path="engine.allocation", value=engine.allocation, hint=hint)
         try:
             find_weight_format(self.weights)
         except InputError as error:

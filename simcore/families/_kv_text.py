@@ -82,6 +82,8 @@ def _scheduling_words(engine: EngineSpec) -> str:
         words += f"; clients get {engine.stream_interval} tokens a packet"
     if engine.scheduling == "priority":
         words += f"; tenants by priority {', '.join(map(str, engine.tenant_priority)) or 'alike'}"
+    if engine.allocation != "paged":
+        return words + f"; a contiguous region for each request: {engine.allocation}"
     if engine.reserve == "output":
         words += "; admitted requests have all their pages reserved"
         return words

@@ -29,6 +29,7 @@ def check(st: State) -> None:
         ("no new block waits to be copied", replica["completed_n"] == 0),
         ("no context is left", (replica["context"] == 0) & (replica["decoding"] == 0)),
         ("no request stays in a queue", (replica["queue_n"] == 0) & (replica["run_n"] == 0) & (replica["load_n"] == 0)),
+        ("all regions are given back", _rooms_are_free(st)),
         ("swap space is empty", (replica["swap_n"] == 0) & (replica["swap_used"] == 0)),
         ("no first packet is left to send", replica["packet_n"] == 0),
         ("nothing is preempted where all tokens were reserved", st.par.reserve == 0 or st.stat.preemptions == 0),
@@ -66,6 +67,12 @@ def _every_token_has_a_reason(st: State) -> bool:
     n = len(st.request)
     found, missed = st.hit_tokens.reshape(n, -1).sum(axis=1), st.missed.reshape(n, -1).sum(axis=1)
     return bool((found + missed == np.where(st.request["state"] == DONE, st.job["prompt"], 0)).all())
+
+
+def _rooms_are_free(st: State) -> bool:
+    """The largest free region of each replica's pool is what it was."""
+    trees = st.room.reshape(int(st.par.replicas), -1)
+    return bool(trees.shape[1] == 0 or (trees[:, 1] == st.par.largest_order).all())
 
 
 def _ordered(request: Any) -> Any:

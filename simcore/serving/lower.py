@@ -134,14 +134,20 @@ def lower(
     output = setup.output_reuse and trace.has_output_ids
     arrays = trace_arrays(trace, setup.unit_tokens, partial_block=setup.partial_block, output=output)
     arrays = arrays if first is None else _first(arrays, first)
+    replicas = setup.replicas
+    room = np.zeros((replicas, 0), np.int64)
+    if setup.allocation != "paged":
+        arrays, order_pages, room = _rooms(setup, arrays)
     names = [name for name, _ in policies]
     modules = [module for _, module in policies]
-    n, replicas, tiers = len(arrays.job), setup.replicas, len(setup.tiers)
+    n, tiers = len(arrays.job), len(setup.tiers)
 
     request = _records(n, state.REQUEST)
     request["arrival"] = request["load_start"] = NONE
     request_class, classes = _classes(trace, setup)
     request["class_"] = request_class[:n]
+    if setup.allocation != "paged":
+        request["order_pages"] = order_pages
     replica = _records(replicas, state.REPLICA)
     for field in ("blocked", "current", "queue_head", "run_tail", "ended_head", "ended_tail"):
         replica[field] = NONE
@@ -149,11 +155,14 @@ def lower(
     stat.turn = stat.leaving_head = stat.leaving_tail = NONE
     stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
-    store, view, room = _stores(setup, names, modules, arrays.n_ids)
+    par = _knobs(trace, setup, arrays, classes, leap)
+    if setup.allocation != "paged":
+        _contiguous(par, arrays, room)
+    store, view, sizes = _stores(setup, names, modules, arrays.n_ids)
     tier, link = _links(setup, view)
     client, one_way = _network(setup, arrays, replica)
     return State(
-        par=_knobs(trace, setup, arrays, classes, leap),
+        par=par,
         stat=stat,
         found=_records(1, state.FOUND)[0],
         job=arrays.job,
@@ -163,17 +172,18 @@ def lower(
         mark=np.zeros(arrays.n_ids if setup.note_misses else 0, np.uint8),
         replica=replica,
         queue_tail=np.full(replicas * classes, NONE, np.int64),
-        phase=np.zeros(replicas * setup.page_tokens, np.int64),
+        room=room.ravel(),
+        phase=np.zeros(replicas * par.page, np.int64),
         tier=tier,
         link=link,
         store=store,
-        node=_records(room["nodes"], state.node_dtype(modules)),
+        node=_records(sizes["nodes"], state.node_dtype(modules)),
         slot=scratch.take(len(store) * arrays.n_ids),
-        uses=np.zeros(room["nodes"] if any(t.copy_after > 0 for t in setup.tiers) else 1, np.uint32),
+        uses=np.zeros(sizes["nodes"] if any(t.copy_after > 0 for t in setup.tiers) else 1, np.uint32),
         event=_records(1, state.EVENT),
-        object=_records(room["objects"], state.object_dtype(modules)),
-        words=np.zeros(room["words"], np.uint32),
-        reals=np.zeros(room["reals"], np.float64),
+        object=_records(sizes["objects"], state.object_dtype(modules)),
+        words=np.zeros(sizes["words"], np.uint32),
+        reals=np.zeros(sizes["reals"], np.float64),
         heap=_records(
             (4 if setup.stream_interval > 1 or setup.swap_pages else 2) * replicas * setup.max_num_seqs + n, state.HEAP
         ),
@@ -196,6 +206,43 @@ def _classes(trace: Trace, setup: ServingSetup) -> tuple[NDArray[np.int64], int]
     given = np.array([*setup.tenant_priority, 0])
     values, classes = np.unique(given[np.minimum(trace.tenant, len(given) - 1)], return_inverse=True)
     return classes.astype(np.int64), len(values)
+
+
+def _rooms(setup: ServingSetup, arrays: TraceArrays) -> tuple[TraceArrays, NDArray[np.int64], NDArray[np.int64]]:
+    """For contiguous regions: requests without reusable blocks, the order of the region of each, and each replica's tree."""
+    job = np.array(arrays.job).view(np.recarray)
+    job["prompt_blocks"] = job["output_blocks"] = 0
+    prompt, output = job["prompt"].astype(np.int64), job["output"].astype(np.int64)
+    tokens = prompt + (2 ** _order(output) if setup.allocation == "pow2" else output)
+    if setup.max_model_len is not None:
+        tokens = (
+            np.minimum(tokens, setup.max_model_len) if setup.allocation != "max" else np.full(len(job), setup.max_model_len)
+        )
+    order_pages = _order(-(-tokens // setup.page_tokens))
+    pool_order = int(_order(np.array([setup.pool_pages]))[0])
+    level = np.where(np.arange(2**pool_order) < setup.pool_pages, 0, -1)
+    levels = [level]
+    for order in range(pool_order):
+        low, high = level[::2], level[1::2]
+        level = np.where((low == order) & (high == order), order + 1, np.maximum(low, high))
+        levels.insert(0, level)
+    tree = np.concatenate(([0], *levels))
+    return replace(arrays, job=job, longest_prompt=0), order_pages, np.tile(tree, (setup.replicas, 1)).astype(np.int64)
+
+
+def _order(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The smallest k with 2^k >= size, of each."""
+    return np.array([int(size - 1).bit_length() for size in sizes], np.int64)
+
+
+def _contiguous(par: Any, arrays: TraceArrays, room: NDArray[np.int64]) -> None:
+    """Admission asks the tree alone: for the rest every sequence has one private page, of which there are enough."""
+    par.contiguous = 1
+    par.pool_order = room.shape[1].bit_length() - 2
+    par.largest_order = room[0, 1]
+    par.page = arrays.longest + 1
+    par.unit_pages = 1
+    par.pool_pages = 1 << 40
 
 
 def _network(setup: ServingSetup, arrays: TraceArrays, replica: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -79,6 +79,7 @@ class ServingResult:
         missed_tokens: i8 (n, reasons), prompt tokens not found at first admission, by reason, in the order of
             `state.REASONS`; with `hit_tokens` they add up to the prompt. (n, 0) unless the setup says `note_misses`.
         preemptions: i8 (n,).
+        full_steps, full_tokens: decode steps that began with requests waiting, and the tokens of their decoding sequences.
         swaps: how many of the preemptions went to swap space; swapped_out_pages, swapped_in_pages: what moved there and back.
         recomputed_tokens: i8 (n,), tokens computed again after preemptions.
         stores, links: by name, top to bottom.
@@ -105,6 +106,8 @@ class ServingResult:
     missed_tokens: NDArray[np.int64]
     preemptions: NDArray[np.int64]
     recomputed_tokens: NDArray[np.int64]
+    full_steps: int
+    full_tokens: int
     swaps: int
     swapped_out_pages: int
     swapped_in_pages: int
@@ -142,6 +145,8 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
         missed_tokens=st.missed.reshape(len(request), -1),
         preemptions=np.array(request["preemptions"]),
         recomputed_tokens=np.array(request["recomputed"]),
+        full_steps=int(stat.full_steps),
+        full_tokens=int(stat.full_tokens),
         swaps=int(stat.swaps),
         swapped_out_pages=int(stat.swapped_out),
         swapped_in_pages=int(stat.swapped_in),

@@ -22,6 +22,7 @@ SCHEDULING = ("fcfs", "priority")
 VICTIMS = ("last_admitted", "least_computed")
 RESERVES = ("none", "output")
 PREEMPTIONS = ("recompute", "swap")
+ALLOCATIONS = ("paged", "max", "pow2", "oracle")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,9 @@ class ServingSetup:
         swap_pages: of "swap": the swap space of a replica.
         reserve: "none" admits a request when what it has to prefill fits, and preempts when outputs outgrow the memory;
             "output" when all its tokens fit besides those of all admitted requests, so that nothing is ever preempted.
+        allocation: "paged", or a contiguous region for each sequence, taken on admission from a buddy allocator and shared with
+            nobody: for `max_model_len` tokens ("max"), for its prompt and its output rounded up to a power of two ("pow2"), or
+            for exactly its tokens ("oracle"). Nothing is reused or preempted then, and there are no tiers.
         load_rule: what to do with blocks found below HBM: "always", "never", "cheaper" (than computing them) or "threshold".
         min_load_tokens, max_waiting: of "threshold": load if at least so many tokens can be loaded while at most so many
             requests wait or load on the replica (the one in question included).
@@ -154,6 +158,7 @@ class ServingSetup:
     preemption: str = "recompute"
     swap_pages: int = 0
     reserve: str = "none"
+    allocation: str = "paged"
     load_rule: str = "cheaper"
     min_load_tokens: int = 0
     max_waiting: int = 0
@@ -201,6 +206,13 @@ class ServingSetup:
             )
         _one_of("scheduling", self.scheduling, SCHEDULING)
         _one_of("preemption_victim", self.preemption_victim, VICTIMS)
+        _one_of("allocation", self.allocation, ALLOCATIONS)
+        if self.allocation == "max" and self.max_model_len is None:
+            raise InputError("must be given with allocation max", path="max_model_len", value=None)
+        if self.allocation != "paged" and self.tiers:
+            raise InputError(
+                "needs a pool without tiers below: a region is one sequence's", path="allocation", value=self.allocation
+            )
         _one_of("preemption", self.preemption, PREEMPTIONS)
         _at_least(1 if self.preemption == "swap" else 0, self, ("swap_pages",))
         _one_of("reserve", self.reserve, RESERVES)

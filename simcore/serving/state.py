@@ -49,6 +49,7 @@ def _fields(names: str, kind: type[np.generic]) -> list[tuple[str, type[np.gener
 PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
     + _fields("max_length stream priority classes victim reserve swap_pages swap_read swap_write", _I8)
+    + _fields("contiguous pool_order largest_order", _I8)
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + _fields("overlap prefetch prefetch_timeout regions max_load_gap", _I8)
@@ -59,6 +60,7 @@ STAT = np.dtype(  # one record: progress and totals
     + _fields("turn routed next_request done rejected wave wave_left wave_open seen chained_n preemptions", _I8)
     + _fields("places started leaving_head leaving_tail", _I8)  # closed loop: free clients, those started, about to be free
     + _fields("arrived swaps swapped_out swapped_in", _I8)
+    + _fields("full_steps full_tokens", _I8)  # decode steps that began with requests waiting, and the contexts then
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     _fields("arrival think block", _I8)
@@ -72,6 +74,7 @@ REQUEST = np.dtype(  # (n,) what happens to it
     + _fields("behind run_prev run_next", _I8)  # queue, or list of the ended or the leaving; list of the admitted
     + _fields("target computed held pages generated joined peak preemptions recomputed replica class_ order", _I8)
     + _fields("network work", _I8)  # time from its client to its replica; tokens to prefill, as its router saw it
+    + _fields("order_pages room", _I8)  # contiguous: its region has 2^order_pages pages, and is entry `room` of st.room
     + _fields("swapped copied", _I8)  # pages in swap space, and when they are there
     + [("state", _U1)],
     align=True,
@@ -81,7 +84,7 @@ REPLICA = np.dtype(  # (R,)
     + _fields("private promised blocked current pairs load_until completed_n", _I8)
     + _fields("queue_head queue_n run_tail run_n ended_head ended_tail load_n packet_n", _I8)
     + _fields("region travelling work_waiting work_running", _I8)
-    + _fields("swap_n swap_used", _I8)
+    + _fields("swap_n swap_used waiting", _I8)
 )
 TIER = np.dtype(
     _fields("store read write inclusive copy_after shared", _I8)
@@ -133,6 +136,7 @@ class State(NamedTuple):
     mark: Any  # u1 (ids,) what is known of a block, whoever has it: FIRST_USE to NOT_WRITTEN; (0,) if nobody asks
     replica: Records  # (R,)
     queue_tail: Any  # i8 (R * classes,) last waiting request of each class of priority, or NONE
+    room: Any  # i8 (R * 2 * 2^pool_order,) contiguous: a tree of free regions for each replica; (0,) if paged
     phase: Any  # i8 (R * page,) decoding sequences by (private tokens - replica.step) mod page
     tier: Records  # ((T+1) * R,)
     link: Records

@@ -38,6 +38,10 @@ class EngineSpec(Spec):
         reserve: "none" admits a request when its prompt fits (vLLM, SGLang), and preempts when outputs outgrow the memory;
             "output" only when all its tokens and those of all running requests fit, so nothing is ever preempted
             (TensorRT-LLM's GUARANTEED_NO_EVICT).
+        allocation: how a request gets its memory. "paged": in blocks, as it grows. Else the baselines of the study that
+            introduced paging (arXiv 2309.06180): one contiguous region from a buddy allocator, on admission, for
+            `max_model_len` tokens ("max"), for prompt and output rounded up to a power of two ("pow2"), or for its exact
+            length ("oracle"); nothing is then shared, reused or preempted, and there is no tier below HBM.
         load: what to do with a prefix found below HBM: "always" load, "never" (recompute), "cheaper" of the two by
             estimate, or "threshold": load when at least `min_load_tokens` can be had and at most `max_waiting` requests wait
             or load, this one counted (vLLM counts those that load among the waiting). The defaults of the two are those of a
@@ -81,6 +85,7 @@ class EngineSpec(Spec):
     preemption: Literal["recompute", "swap"] = "recompute"
     swap_space_bytes: Bytes = 4 * 2**30
     reserve: Literal["none", "output"] = "none"
+    allocation: Literal["paged", "max", "pow2", "oracle"] = "paged"
     load: Literal["always", "never", "cheaper", "threshold"] = "cheaper"
     min_load_tokens: Annotated[int, Field(ge=0)] = 1024
     max_waiting: Annotated[int, Field(ge=0)] = 8

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from simcore.serving.setup import ServingSetup
 from simcore.traces.trace import Trace
+from tests.reference.rooms import Rooms, room_pages
 from tests.reference.tiers import PICOSECONDS, Tiers, picoseconds
 
 NEVER = float("inf")
@@ -29,6 +30,11 @@ class Request:
         partial = ids[-1:] if setup.partial_block and not trace.has_output_ids and self.prompt % self.unit else []
         self.blocks = whole[:in_prompt] + partial  # of its prompt
         self.output_blocks = whole[in_prompt : self.most // self.unit] if setup.output_reuse and trace.has_output_ids else []
+        self.room: tuple[int, int] | None = None
+        self.room_pages = 0
+        if setup.allocation != "paged":
+            self.room_pages = room_pages(setup, self.prompt, self.output)
+            self.blocks, self.output_blocks = [], []
         self.state = "to come"  # waiting, loading, prefill, decode, done, rejected
         self.phases: list[tuple[str, int, int]] = []  # state, when it began, preemptions until then
         self.replica = -1
@@ -89,6 +95,7 @@ class Replica:
         self.wake: float = NEVER  # when it ends, or the next may start
         self.busy_time = 0
         self.swapped = 0  # pages in swap space
+        self.rooms = Rooms(setup.pool_pages)
         self.total: Counter[str] = Counter()
 
     def those(self, state: str) -> list[Request]:
@@ -100,6 +107,8 @@ class Replica:
         return self.free() + self.unit_pages * self.pool.idle()
 
     def free(self) -> int:
+        if self.setup.allocation != "paged":
+            return 1 << 40
         return self.setup.pool_pages - self.unit_pages * len(self.pool.pins) - sum(q.pages for q in self.running)
 
     def make_room(self, pages: int, now: int) -> None:
@@ -130,6 +139,8 @@ class Replica:
             self.pool.unpin(q.held.pop())
         self.running.remove(q)
         self.stuck = None
+        if q.room:
+            self.rooms.taken.remove(q.room)
 
     def sort_queue(self) -> None:
         if self.setup.scheduling == "priority":
@@ -215,6 +226,8 @@ class Replica:
                     q.go("prefill", now + longer - time)
                 time = longer
             self.start, self.wake = now, now + time
+            if self.queue and n:
+                self.total.update(full_steps=1, full_tokens=sum(q.computed for q in self.decoding))
             self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill, decode_tokens=n)
         else:
             self.wake = min((q.ready for q in self.those("loading") + self.those("returning")), default=NEVER)
@@ -331,7 +344,7 @@ class Replica:
         if self.setup.reserve == "output":
             needed = q.all_pages(q.most)
             promised = sum(p.all_pages(p.most) - self.unit_pages * len(p.held) - p.pages for p in self.running)
-        if needed - self.unit_pages * pinned > self.available() - promised:
+        if needed - self.unit_pages * pinned > self.available() - promised or not self.has_room(q):
             return False
         self.count_hits(q, where)
         if self.setup.note_misses and not q.preemptions:
@@ -349,6 +362,11 @@ class Replica:
 
     def promised(self) -> int:
         return sum(p.all_pages(p.target) - self.unit_pages * len(p.held) for p in self.those("loading"))
+
+    def has_room(self, q: Request) -> bool:
+        if self.setup.allocation != "paged":
+            q.room = self.rooms.take(q.room_pages)
+        return self.setup.allocation == "paged" or q.room is not None
 
     def end_load(self, q: Request, now: int) -> None:
         q.go("prefill", min(q.ready, now))

@@ -86,6 +86,7 @@ from simcore.serving.setup import ServingSetup
 from simcore.serving.state import REASONS
 from simcore.traces.trace import Trace
 from tests.reference.replica import NEVER, Replica, Request
+from tests.reference.rooms import Rooms
 from tests.reference.router import Router
 from tests.reference.tiers import PICOSECONDS, build_tiers, picoseconds
 
@@ -146,7 +147,10 @@ class Serving:
         q.arrival = self.now
         if self.closed and not self.chained(q):
             self.places.remove(min(self.places))
-        if q.most + 1 > (self.setup.max_model_len or NEVER) or q.all_pages(q.most) > self.setup.pool_pages:
+        too_large = q.all_pages(q.most) > self.setup.pool_pages
+        if self.setup.allocation != "paged":
+            too_large = q.room_pages > Rooms(self.setup.pool_pages).largest(0, Rooms(self.setup.pool_pages).whole)
+        if q.most + 1 > (self.setup.max_model_len or NEVER) or too_large:
             q.go("rejected", self.now)
             self.count(q)
             return
@@ -243,6 +247,8 @@ def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
         missed_tokens=np.array([[q.missed[reason] for reason in REASONS * setup.note_misses] for q in requests], np.int64),
         preemptions=np.array([q.preemptions for q in requests]),
         recomputed_tokens=np.array([q.recomputed for q in requests]),
+        full_steps=total["full_steps"],
+        full_tokens=total["full_tokens"],
         swaps=total["swaps"],
         swapped_out_pages=total["swapped_out"],
         swapped_in_pages=total["swapped_in"],

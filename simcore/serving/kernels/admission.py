@@ -12,6 +12,7 @@ from .loading import load, worth_loading
 from .misses import note_missed
 from .pool import available_pages, covered_tokens, sequence_pages
 from .queues import queue_pop, run_append
+from .rooms import take_room
 from .sequences import loading_heap
 from .stores import find, reference
 from .swapping import look_up_swapped, swap_in
@@ -94,7 +95,8 @@ def admit(st: State, r: Int) -> Bool:
     tokens = st.job[q].prompt + st.job[q].output - 1 if par.reserve else req.target
     needed = sequence_pages(st, q, tokens) - par.unit_pages * found.resident
     promised = reserved_pages(st, r) if par.reserve else rep.promised
-    if needed > available_pages(st, r) - par.unit_pages * found.idle - promised:
+    fits = needed <= available_pages(st, r) - par.unit_pages * found.idle - promised
+    if not fits or (par.contiguous and not take_room(st, r, q)):
         rep.blocked = q
         return False
     queue_pop(st, r)

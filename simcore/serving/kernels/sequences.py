@@ -14,6 +14,7 @@ from simcore.serving.state import DECODE, LAST_ADMITTED, LOADING, NONE, PREFILL,
 from .heap import heap_pop, heap_push, heap_remove
 from .pool import covered_tokens, private_pages, sequence_pages
 from .queues import queue_return, run_remove
+from .rooms import give_room
 from .stores import find, unpin
 from .swapping import swap_heap, swap_out
 
@@ -86,6 +87,8 @@ def release(st: State, r: Int, q: Int, blocks: Int) -> None:
         unpin(st, r, find(st, r, np.int64(st.blocks[first + i])))
     req.held = 0
     rep.blocked = NONE
+    if st.par.contiguous:
+        give_room(st, r, q)
 
 
 @kernel

@@ -57,6 +57,7 @@ def start_step(st: State, r: Int) -> None:
     rep.prefill = compose(st, r)
     decoding = rep.decoding if par.chunked or rep.prefill == 0 else np.int64(0)
     rep.start = now
+    rep.waiting = min(rep.queue_n, 1)
     rep.busy = 1
     rep.step_base = st.lin[decoding + rep.prefill] + par.seq * decoding
     if rep.prefill > 0:
@@ -133,6 +134,9 @@ def end_decode(st: State, r: Int) -> None:
         take_private(st, r, pages_needed(st, r, np.int64(1), rep.steps))
     if rep.packet_n > 0:
         send_packets(st, r)
+    if rep.waiting:
+        stat.full_steps += rep.steps
+        stat.full_tokens += rep.steps * rep.context + rep.decoding * (rep.steps * (rep.steps - 1) // 2)
     rep.step += rep.steps
     rep.context += rep.decoding * rep.steps
     stat.decode_tokens += rep.decoding * rep.steps

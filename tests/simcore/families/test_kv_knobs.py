@@ -94,6 +94,7 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("engine.preemption_victim", "least_computed", {**FLOODED, **TIGHT, "workload.output_tokens": 800}),
     ("engine.preemption", "swap", {**FLOODED, **TIGHT}),
     ("engine.swap_space", "100 MiB", {**FLOODED, **TIGHT, "engine.preemption": "swap"}),
+    ("engine.allocation", "oracle", {"tiers.dram": None, "tiers.cxl": None}),
     ("engine.reserve", "output", {**FLOODED, **TIGHT}),
     ("engine.load", "never", {}),
     ("engine.min_load_tokens", 100_000, THRESHOLD),

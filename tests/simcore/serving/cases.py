@@ -14,6 +14,7 @@ from simcore.serving.routing import ROUTERS, NetworkSetup, RoutingRules
 from simcore.serving.serve import serve
 from simcore.serving.setup import OVERLAPS, PREFETCHES, STARTS, WRITE_POLICIES, ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
+from tests.simcore.serving.small import contiguous
 
 UNIT = 4  # tokens of a reuse block in hand-made cases
 
@@ -119,7 +120,7 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         preemption=str(_pick(rng, ["recompute", "swap"])),
         swap_pages=int(_pick(rng, [20, 400])),
     )
-    return trace, setup
+    return trace, contiguous(setup, trace) if rng.random() < 0.1 else setup
 
 
 def _random_routing(rng: np.random.Generator) -> dict[str, Any]:

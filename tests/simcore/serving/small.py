@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -157,4 +158,15 @@ def small_case(rng: Random) -> tuple[Trace, ServingSetup]:
     page = rng.choice([1, 2, 4])
     unit = page * rng.choice([1, 2, 4])
     trace = small_trace(rng, rng.choice([g for g in (1, 2, 4, 8, 16) if unit % g == 0]))
-    return trace, small_setup(rng, trace, unit, page)
+    setup = small_setup(rng, trace, unit, page)
+    return trace, contiguous(setup, trace) if rng.random() < 0.1 else setup
+
+
+def contiguous(setup: ServingSetup, trace: Trace) -> ServingSetup:
+    """The same with regions instead of pages, which do without what needs pages."""
+    longest = int(max(trace.input_tokens + trace.output_tokens))
+    allocation = ("max", "pow2", "oracle")[longest % 3]
+    limit = setup.max_model_len or longest
+    return replace(
+        setup, allocation=allocation, max_model_len=limit, tiers=(), prefetch="none", pool_pages=4 * setup.pool_pages
+    )
