@@ -17,6 +17,8 @@ HEADS = ("published", "ours", "error", "allowed")
 FITTED = "*"
 GAP = "  "
 NARROWEST = 20
+ROUNDING = 1e-9
+"""An error that is no more than the rounding of floating-point numbers is printed as none."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def _error(row: Compared) -> str:
     if row.error is None:
         return "-"
     fitted = FITTED if row.case.fitted_on else ""
-    if row.error == 0:
+    if abs(row.error) < ROUNDING:
         return "0" + fitted
     return (f"{row.error:+.2g}" if row.case.absolute else f"{100 * row.error:+.{1 if abs(row.error) < 0.1 else 0}f} %") + fitted
 

@@ -17,7 +17,7 @@ from simcore.validation.case import Case, series
 
 SYSTEM = "vLLM kernels"
 SOURCE = "ai-dynamo/aiconfigurator systems/data, vLLM 0.24.0, 2026-10"
-FITTED = "the H100 rows of this table"
+FITTED = "the H100 rows of vLLM kernels"
 TOLERANCE = 0.15
 HEAD_DIM = 128
 GPUS = {"H100": "h100-sxm", "H200": "h200"}
