@@ -12,7 +12,7 @@ import simcore.edited  # noqa: F401  # before all else: it takes the time
 from simcore.errors import InputError, SimcoreError
 
 if TYPE_CHECKING:
-    from simcore.accounting import Account, Errors
+    from simcore.accounting import Account, Errors, Round
     from simcore.families._kv_size import deployment_of
     from simcore.metrics import METRICS, Metric, find_metric, mean_values, metric_values
     from simcore.outcome import Outcome
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from simcore.validation.compare import Compared, validation_cases
 
 _LATER = {
-    "accounting": "Account Errors",
+    "accounting": "Account Errors Round",
     "families._kv_size": "deployment_of",
     "metrics": "METRICS Metric find_metric mean_values metric_values",
     "outcome": "Outcome",
@@ -105,6 +105,7 @@ __all__ = [
     "LruCurve",
     "Metric",
     "Outcome",
+    "Round",
     "SimcoreError",
     "Sizing",
     "StageSize",

@@ -93,6 +93,24 @@ class WhatIf:
 
 
 @dataclass(frozen=True)
+class Round:
+    """The counted requests of one round of a workload with barriers.
+
+    Attributes:
+        number: of the round, from 0.
+        prompt_tokens, ceiling_tokens: of their prompts; and of those, what an unlimited cache finds (docs: hit_ceiling).
+        found: prompt tokens found, by tier.
+        ttft_mean_s: mean time to first token.
+    """
+
+    number: int
+    prompt_tokens: int
+    ceiling_tokens: int
+    found: Mapping[str, int]
+    ttft_mean_s: float
+
+
+@dataclass(frozen=True)
 class Account:
     """Exact sums over the m counted requests of a run, and what-ifs.
 
@@ -103,6 +121,7 @@ class Account:
         recomputed_tokens, preemptions: of the whole run; recomputed tokens are in no prompt's count.
         reuse: what can be found at all, and where it fits.
         what_if: the largest gain in mean E2E first.
+        rounds: of a workload with barriers; empty without.
     """
 
     phases: Mapping[str, Floats]
@@ -113,6 +132,7 @@ class Account:
     preemptions: int
     reuse: Reuse
     what_if: tuple[WhatIf, ...]
+    rounds: tuple[Round, ...] = ()
 
     @property
     def e2e_s(self) -> Floats:

@@ -13,7 +13,7 @@ from dse.analysis.values import listing, percent, plain_number, scale_for, wrapp
 from simcore.units import format_bytes
 
 if TYPE_CHECKING:
-    from simcore import Account
+    from simcore import Account, Round
 
 PHASE_WORDS = {
     "queue": "queue",
@@ -46,6 +46,7 @@ REMEDIES = {
     "in_flight": "requests of a kind further apart, or larger steps",
 }
 HOLDING = "holding the reuse"
+ROUNDS = 12
 LEAST_GAIN = 0.02
 """Doubling something that takes less than this off the mean E2E changes nothing worth naming."""
 
@@ -55,6 +56,7 @@ def explain_lines(account: Account, width: int) -> list[str]:
     parts = [
         ("Where the time goes", phase_lines(account)),
         ("Where prompt tokens came from", token_lines(account, width)),
+        *([("By round", round_lines(account))] if account.rounds else []),
         ("What can be reused", reuse_lines(account, width)),
         ("What limits it", limit_lines(account, width)),
     ]
@@ -107,6 +109,27 @@ def token_lines(account: Account, width: int) -> list[str]:
         again = f" {account.preemptions:,} preemptions made {account.recomputed_tokens:,} tokens be computed again"
         lines += wrapped(f"{again}; they are in no prompt above, and none counts as reuse.", width, "   ")
     return lines
+
+
+def round_lines(account: Account) -> list[str]:
+    """Of each round (of many: the first and the last ones) what could be found, what was, and where."""
+    rounds = account.rounds
+    shown = rounds if len(rounds) <= 2 * ROUNDS else (*rounds[:ROUNDS], *rounds[-ROUNDS:])
+    scale = scale_for("s", [r.ttft_mean_s for r in shown])
+
+    def share(part: int, r: Round) -> str:
+        return f"{100 * part / max(r.prompt_tokens, 1):.2f}"
+
+    columns = [
+        Column("round", "", tuple(str(r.number) for r in shown)),
+        Column("ceiling", "%", tuple(share(r.ceiling_tokens, r) for r in shown)),
+        Column("found", "%", tuple(share(sum(r.found.values()), r) for r in shown)),
+        *(Column(word(name), "%", tuple(share(r.found[name], r) for r in shown)) for name in account.found),
+        Column("TTFT mean", scale.label, tuple(scale.number(r.ttft_mean_s) for r in shown)),
+    ]
+    lost = next((r.number for r in rounds if sum(r.found.values()) < r.ceiling_tokens), None)
+    lines = render(columns)
+    return lines if lost is None else [*lines, f" Round {lost} is the first that does not find all it could."]
 
 
 def largest_loss(account: Account) -> str:
@@ -238,6 +261,11 @@ def explain_object(account: Account) -> dict[str, Any]:
             "running_tokens": reuse.running_tokens,
             "advice": advice(account),
         },
+        "rounds": [
+            {"round": r.number, "prompt_tokens": r.prompt_tokens, "ceiling_tokens": r.ceiling_tokens,
+             "found_tokens": dict(r.found), "ttft_mean_s": r.ttft_mean_s}
+            for r in account.rounds
+        ],
         "binding": binding(account) if account.what_if else None,
         "what_if": [
             {"doubled": w.name, "e2e_mean": w.e2e_mean, "ttft_p99": w.ttft_p99, "tpot_mean": w.tpot_mean,

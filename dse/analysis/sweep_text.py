@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dse.analysis.labels import metric_label
 from dse.analysis.sweep import CLIFF, Line, Sweep
 from dse.analysis.table import Column, render, table_width
-from dse.analysis.values import percent, plain_number, scale_for, wrapped
+from dse.analysis.values import Scale, percent, plain_number, scale_for, wrapped
 from simcore import find_metric
 from simcore.units import format_value
 
@@ -70,10 +70,17 @@ def _column(sweep: Sweep, line: Line, head: str, sub: str, key: str) -> Column |
     if unit == "ratio":
         flags = ["*" if key == "utilisation" and s else "" for s in saturated]
         return Column(head, sub, tuple(percent(v) + flag for v, flag in zip(values, flags, strict=True)))
-    if unit in ("s",):
-        scale = scale_for(unit, values)
+    if unit == "s":
+        scale = _seconds([v for line in sweep.lines for name, _, other in (*TABLE, *WIDE) if name == head
+                          for v in sweep.series(line, other)])  # fmt: skip
         return Column("", sub, tuple(scale.number(v) for v in values), group=f"{head} {scale.label}")
     return Column(head, sub, tuple("?" if v is None else plain_number(v if v < 10 else round(v)) for v in values))
+
+
+def _seconds(values: Sequence[float | None]) -> Scale:
+    """One scale for a latency in all its columns and lines, so that they compare at a glance."""
+    largest = max((v for v in values if v is not None), default=0.0)
+    return Scale("s", 1.0, 2 if largest < 100 else 1) if largest >= 1 else scale_for("s", [largest])
 
 
 def _mark(sweep: Sweep, line: Line, i: int) -> str:

@@ -68,7 +68,7 @@ def _text(scenario: Any, swept: Sweep, width: int) -> list[str]:
     off = errors_object(scenario, swept.lines[0].points[0].metrics)
     told = [f"{name.upper()} {percent(off[name])} %" for name in ("ttft", "tpot") if off[name] is not None]
     said = f"off by {listing(told)} (medians)" if told else "how far off was never measured"
-    lines += ["", *wrapped(f"Latencies: step times are {off['kind']}; {said}.", prose), "", "How far to trust it"]
+    lines += ["", *wrapped(f"Latencies: {said}; their step times: {off['kind']}.", prose), "", "How far to trust it"]
     return [*lines, *(line for text in simcore.trust(scenario) for line in wrapped(f"  {text}", prose, "  "))]
 
 

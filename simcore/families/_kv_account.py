@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.accounting import MOST, PHASES, Account, Reuse, WhatIf
-from simcore.families._kv_outcome import counted_requests
+from simcore.accounting import MOST, PHASES, Account, Reuse, Round, WhatIf
+from simcore.families._kv_outcome import ceiling_tokens, counted_requests, known_requests
 from simcore.families._kv_run import served, serving_setup, trace_of
 from simcore.families._kv_scenario import Scenario
 from simcore.metrics import metric_values
@@ -52,7 +51,29 @@ def account(scenario: Scenario, *, seed: int | None = None) -> Account:
         preemptions=int(result.preemptions.sum()),
         reuse=reuse,
         what_if=_what_ifs(scenario, trace, replace(setup, note_misses=False), reuse),
+        rounds=_rounds(trace, setup, result, counted),
     )
+
+
+def _rounds(trace: Trace, setup: ServingSetup, result: ServingResult, counted: NDArray[np.bool_]) -> tuple[Round, ...]:
+    if trace.wave.max() == trace.wave.min():
+        return ()
+    ideal = ceiling_tokens(trace, setup)
+    found = []
+    for number, wave in enumerate(np.unique(trace.wave)):
+        those = counted & (trace.wave == wave)
+        if those.any():
+            hits = result.hit_tokens[those].sum(axis=0)
+            found.append(
+                Round(
+                    number,
+                    prompt_tokens=int(trace.input_tokens.astype(np.int64)[those].sum()),
+                    ceiling_tokens=int(ideal[those].sum()),
+                    found={name: int(n) for name, n in zip(result.stores, hits, strict=True)},
+                    ttft_mean_s=float((result.first_token_s - result.arrival_s)[those].mean()),
+                )
+            )
+    return tuple(found)
 
 
 def _phases(setup: ServingSetup, result: ServingResult, counted: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
@@ -70,7 +91,8 @@ def _aligned(trace: Trace, setup: ServingSetup, result: ServingResult) -> Ints:
     known = trace.input_tokens - missed[:, FIRST_USE]
     output = setup.output_reuse
     partial = not (output and trace.has_output_ids)
-    finer = ideal_hit(trace, partial_block=partial, output=output, recompute_last=False).hit_tokens
+    earlier = known_requests(trace, setup)
+    finer = ideal_hit(trace, partial_block=partial, output=output, recompute_last=False, known=earlier).hit_tokens
     moved = np.where(result.rejected, 0, np.clip(finer - known, 0, missed[:, FIRST_USE]))
     missed[:, FIRST_USE] -= moved
     missed[:, ALIGNMENT] += moved
@@ -84,7 +106,7 @@ def _reuse(trace: Trace, setup: ServingSetup, result: ServingResult, counted: ND
     # by admission, the warm-up first: it fills the caches and counts for nothing
     order = np.lexsort((np.arange(trace.n), result.arrival_s + np.nan_to_num(result.queue_s), counted))
     order = order[~result.rejected[order]]
-    earlier = np.arange(0 if setup.start == "cold" else math.ceil(setup.start_share * trace.n))
+    earlier = np.arange(known_requests(trace, setup))
     groups = [order[result.replica[order] == r] for r in range(setup.replicas)]
     hits = sum_curves(
         [_curve(trace, setup, view, earlier[result.replica[earlier] == r], group, counted) for r, group in enumerate(groups)]

@@ -58,8 +58,7 @@ def outcome_of(
     served = ~result.rejected
     counted = counted_requests(scenario, result)
     duration = float(result.finish_s[served].max() - result.arrival_s[served].min()) if served.any() else 0.0
-    known = math.ceil(setup.start_share * trace.n) if any(keeps(setup)) else 0
-    ideal = _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last, known)
+    ideal = ceiling_tokens(trace, setup)
     prompt = trace.input_tokens.astype(np.int64)[counted]
     stores = list(result.stores.values())
     page = block_bytes_of_replica(scenario)
@@ -105,6 +104,17 @@ def _kv_token_share(setup: ServingSetup, result: ServingResult) -> float | None:
     if result.full_steps == 0:
         return None
     return result.full_tokens / (result.full_steps * setup.pool_pages * setup.page_tokens)
+
+
+def known_requests(trace: Trace, setup: ServingSetup) -> int:
+    """How many of the first requests have filled the stores before the start."""
+    return math.ceil(setup.start_share * trace.n) if any(keeps(setup)) else 0
+
+
+def ceiling_tokens(trace: Trace, setup: ServingSetup) -> NDArray[np.int64]:
+    """(n,) prompt tokens that a cache of unlimited size finds."""
+    known = known_requests(trace, setup)
+    return _ideal_hit_tokens(trace, setup.unit_tokens, setup.partial_block, setup.output_reuse, setup.recompute_last, known)
 
 
 @lru_cache(maxsize=16)

@@ -83,6 +83,9 @@ def test_u14_rounds_sit_on_their_ceiling() -> None:
     assert hits / prompts == pytest.approx(published, abs=2e-3)
     ttft = (outcome.first_token_s - outcome.arrival_s).reshape(9, 20).mean(axis=1)
     assert (np.diff(ttft[1:]) > 0).all() and ttft[8] > 1.5 * ttft[1]
+    rounds = simcore.account(spec).rounds
+    assert [sum(r.found.values()) for r in rounds] == [r.ceiling_tokens for r in rounds] == hits.tolist()
+    assert [r.ttft_mean_s for r in rounds] == pytest.approx(ttft)
 
 
 def test_u15_conditional_ratios_make_the_overall_one(case: Case) -> None:
