@@ -26,7 +26,6 @@ from simcore.kernel import Int, Slot, State, kernel, list_head, pinned
 FIELDS = chains.FIELDS
 NEEDS = chains.NEEDS
 MAY_REFUSE = True
-INSERTION_ORDER_WITHOUT_HITS = True
 
 
 @kernel

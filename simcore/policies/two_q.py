@@ -6,8 +6,10 @@ A1out enters Am. A victim is the oldest of A1in while A1in is longer than Kin, o
 paper's: Kin a quarter of the capacity, Kout half of it.
 
 Deviations. Lengths are in bytes where objects have sizes, rounded down. An object found in A1out leaves it before room is
-made, not after. Where only A1in holds an unpinned object, that is the victim even if A1in is short. A pinned object is in
-neither list, still counts in the length of A1in, and returns as the newest of its list.
+made, not after. Where only A1in holds an unpinned object, that is the victim even if A1in is short.
+
+Pins: a pinned object of Am is out of the list and returns as the newest. One of A1in keeps its place; if its turn to be evicted
+comes meanwhile, it is set aside and returns as the oldest. Set aside or not it counts in the length of A1in.
 
 libCacheSim 0.3.5 counts the same misses with objects of one size. With sizes it refuses an object larger than Kin, a case that
 the paper does not have; here it enters: up to 0.9 points of the miss ratio more on the AdaptSize trace. It also holds Am to the
@@ -27,7 +29,7 @@ from simcore.ghosts import ghost_add, ghost_drop, ghost_find, ghosts_init, ghost
 from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned, size_of
 from simcore.specs.base import Spec
 
-FIELDS = (("main", np.uint8),)  # in Am
+FIELDS = (("main", np.uint8), ("parked", np.uint8))  # in Am; in neither list, its turn came while it was pinned
 STORE_FIELDS = (
     *_GHOST_FIELDS,
     ("queued", np.int64),  # |A1in|
@@ -84,8 +86,14 @@ def choose_victim(st: State, s: Int) -> Slot:
     main = list_head(st, s, AM)
     first = st.node[queue].next
     oldest = st.node[main].next
-    if first != queue and (st.store[s].queued > st.store[s].most_queued or oldest == main):
-        return first
+    if st.store[s].queued > st.store[s].most_queued or oldest == main:
+        while first != queue and pinned(st, first):
+            after = st.node[first].next
+            list_remove(st, first)
+            st.node[first].parked = 1
+            first = after
+        if first != queue:
+            return first
     return oldest
 
 
@@ -101,6 +109,7 @@ def surplus(st: State, s: Int) -> Slot:
 @kernel
 def on_insert(st: State, s: Int, i: Slot) -> None:
     st.node[i].main = st.store[s].returns
+    st.node[i].parked = 0
     if st.store[s].returns:
         list_insert(st, i, list_head(st, s, AM))
     else:
@@ -129,9 +138,14 @@ def _remember(st: State, s: Int, i: Slot) -> None:
 
 @kernel
 def on_pin(st: State, s: Int, i: Slot) -> None:
-    list_remove(st, i)
+    if st.node[i].main:
+        list_remove(st, i)
 
 
 @kernel
 def on_release(st: State, s: Int, i: Slot) -> None:
-    list_insert(st, i, list_head(st, s, AM if st.node[i].main else A1IN))
+    if st.node[i].main:
+        list_insert(st, i, list_head(st, s, AM))
+    elif st.node[i].parked:
+        st.node[i].parked = 0
+        list_insert(st, i, st.node[list_head(st, s, A1IN)].next)

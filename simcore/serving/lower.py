@@ -28,6 +28,7 @@ from simcore.serving.setup import (
     StoreSetup,
 )
 from simcore.serving.state import LATEST, NEVER, NONE, ON_EVICTION, PICOSECONDS, State
+from simcore.traces.blocks import request_kinds
 from simcore.traces.reuse import units
 from simcore.traces.trace import Trace
 
@@ -140,6 +141,7 @@ def lower(
         arrays, order_pages, room = _rooms(setup, arrays)
     names = [name for name, _ in policies]
     modules = [module for _, module in policies]
+    told = any(module.NEEDS for module in modules)
     n, tiers = len(arrays.job), len(setup.tiers)
 
     request = _records(n, state.REQUEST)
@@ -155,7 +157,7 @@ def lower(
     stat.turn = stat.leaving_head = stat.leaving_tail = NONE
     stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
     stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
-    par = _knobs(trace, setup, arrays, classes, leap)
+    par = _knobs(trace, setup, arrays, classes, leap, told)
     if setup.allocation != "paged":
         _contiguous(par, arrays, room)
     store, view, sizes = _stores(setup, names, modules, arrays.n_ids)
@@ -180,7 +182,9 @@ def lower(
         node=_records(sizes["nodes"], state.node_dtype(modules)),
         slot=scratch.take(len(store) * arrays.n_ids),
         uses=np.zeros(sizes["nodes"] if any(t.copy_after > 0 for t in setup.tiers) else 1, np.uint32),
-        event=_records(1, state.EVENT),
+        event=_records(1, state.event_dtype(modules)),
+        known=_records(arrays.n_ids if told else 1, state.KNOWN),
+        category=request_kinds(trace)[:n] if told else np.zeros(1, np.int32),
         object=_records(sizes["objects"], state.object_dtype(modules)),
         words=np.zeros(sizes["words"], np.uint32),
         reals=np.zeros(sizes["reals"], np.float64),
@@ -254,7 +258,7 @@ def _network(setup: ServingSetup, arrays: TraceArrays, replica: Any) -> tuple[ND
     return network.clients(arrays.job["session"].astype(np.int64)), _picoseconds(np.ravel(network.round_trip_s) / 2)
 
 
-def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int, leap: bool) -> Any:
+def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int, leap: bool, told: bool) -> Any:
     par = _records(1, state.PAR)[0]
     par.requests = len(arrays.job)
     par.replicas = setup.replicas
@@ -298,7 +302,7 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int,
     par.pair = setup.costs.pair_s * PICOSECONDS
     par.leap = leap
     par.note_misses = setup.note_misses
-    noticed = setup.note_misses and setup.replicas > 1  # what another replica holds at this very moment
+    noticed = told or (setup.note_misses and setup.replicas > 1)  # what another replica holds at this very moment
     par.quiet_eviction = (
         not noticed and setup.prefetch == "none" and all(t.copy_after != ON_EVICTION and not t.shared for t in setup.tiers)
     )
@@ -343,7 +347,8 @@ def _stores(
     store["cap"] = capacity
     store["policy"] = policy
     store["map"] = np.arange(len(capacity), dtype=np.uint64) * np.uint64(n_ids)
-    store["random"] = np.random.SeedSequence(len(capacity)).generate_state(len(capacity), np.uint64)
+    for k, stores in enumerate(view):  # as a replay seeds its tiers
+        store["random"][np.unique(stores)] = np.random.SeedSequence([0, k]).generate_state(len(np.unique(stores)), np.uint64)
     return store, view, _room(store, modules, n_ids)
 
 

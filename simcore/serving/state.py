@@ -56,7 +56,7 @@ PAR = np.dtype(  # one record: every knob and cost
     + _fields("pair min_match max_load_ratio running_weight", _F8)
 )
 STAT = np.dtype(  # one record: progress and totals
-    _fields("fault now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
+    _fields("fault acting clock now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
     + _fields("turn routed next_request done rejected wave wave_left wave_open seen chained_n preemptions", _I8)
     + _fields("places started leaving_head leaving_tail", _I8)  # closed loop: free clients, those started, about to be free
     + _fields("arrived swaps swapped_out swapped_in", _I8)
@@ -102,12 +102,24 @@ _STORE = [
 _NODE = [("prev", _U4), ("next", _U4), ("obj", _U4), ("pins", _U4), ("ready", _I8)]
 
 
-EVENT = np.dtype([("unused", _U1)])  # this engine tells a policy nothing of an access beyond the verbs' arguments
+COLUMNS: dict[str, type[np.generic]] = {  # what this engine can tell a policy of an access, by name in its NEEDS
+    "depth": _I4,
+    "category": _I4,
+    "request": _I8,
+    "clock": _I8,
+    "time_s": _F8,
+}
+KNOWN = np.dtype(_fields("depth category user", _I4))  # (ids,) of a block: its place in the request that last used it, and that
 
 
 def store_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
     """Record of a store; each has one of the policies."""
     return record(_STORE, store_fields(policies), shared=True)
+
+
+def event_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
+    """Record of the current access: what some policy needs to know of it."""
+    return record([(name, kind) for name, kind in COLUMNS.items() if any(name in p.NEEDS for p in policies)], [])
 
 
 def node_dtype(policies: Sequence[Any]) -> np.dtype[Any]:
@@ -144,7 +156,9 @@ class State(NamedTuple):
     node: Records  # slots of all stores; slot 0 of each map entry = absent
     slot: Any  # u4 (S * ids,) block -> its slot in a store, 0 = absent
     uses: Any  # u4 (slots,) requests that were through with the block since it entered its pool; (1,) if no tier asks
-    event: Records  # (1,)
+    event: Records  # (1,) the current access
+    known: Records  # (ids,), (1,) if no policy needs it
+    category: Any  # i4 (n,) kind of each request; (1,) likewise
     object: Records  # (S * ids,) what policies know of blocks, present or absent; (1,) if none asks for it
     words: Any  # u4, of the policies
     reals: Any  # f8, of the policies

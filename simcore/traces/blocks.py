@@ -44,12 +44,13 @@ def block_accesses(trace: Trace, block_size: int | None, *, partial_block: bool 
         request_start=view.start,
         chain=True,
         tokens=tokens.astype(np.int32),
-        category=np.repeat(_kinds(trace), count),
+        category=np.repeat(request_kinds(trace), count),
         time_s=np.repeat(trace.arrival_s, count),
         source=f"{trace.source}, blocks of {unit} tokens",
     )
 
 
-def _kinds(trace: Trace) -> NDArray[np.int32]:
+def request_kinds(trace: Trace) -> NDArray[np.int32]:
+    """(n,) the kind of each request: tenant and turn."""
     kind = trace.tenant.astype(np.int64) * LAST_TURN + np.minimum(turns(trace), LAST_TURN) - 1
     return np.unique(kind, return_inverse=True)[1].astype(np.int32)

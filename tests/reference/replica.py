@@ -459,14 +459,15 @@ class Replica:
             if store.inclusive:
                 store.use(block)
             else:
+                store.policy.hit(block)
                 store.leave(block)
                 store.flow["out_promoted"] += 1
         for block, store, ready in below:
             end = self.pool.read.send(store.read.send(max(ready, now)))
-            self.add(block, end + store.read.latency + self.pool.read.latency, now)
-            self.pool.flow["in_loaded"] += 1
             if store.inclusive:
                 store.unpin(block)
+            self.add(block, end + store.read.latency + self.pool.read.latency, now)
+            self.pool.flow["in_loaded"] += 1
 
     def count_hits(self, q: Request, where: list[int]) -> None:
         """Each tier is asked for what those above did not have."""

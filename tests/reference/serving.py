@@ -36,13 +36,13 @@ With `reserve` "output" all tokens of all admitted requests fit from the start.
 
 CLIENTS see the first token when `stream_interval` of them, or all, are there.
 
-ADMISSION. The run of a prompt: its leading blocks, each in the pool or, topmost first, a tier. With `recompute_last` a run of
-all there is to prefill loses its last block; in any case one token is computed. If some of the run is below and not worth
-loading, only what precedes it counts. All pages of the request must be available (free, or in unpinned blocks) besides those
-promised to requests still loading. The run's blocks in the pool are pinned, in order; then those below leave an exclusive
-tier or are pinned in an inclusive one; then one by one they pass the tier's link and the host link, room is made, and they
-enter the pool pinned. Loading ends when the whole run is usable. Each tier is asked for the blocks the tiers above do not
-contribute.
+ADMISSION. The run of a prompt: its leading blocks, each in the pool or, topmost first, a tier. With `recompute_last` a
+run of all there is to prefill loses its last block; in any case one token is computed. If some of the run is below and
+not worth loading, only what precedes it counts. All pages of the request must be available (free, or in unpinned blocks)
+besides those promised to requests still loading. The run's blocks in the pool are pinned, in order; then those below
+leave an exclusive tier, as a hit there, or are pinned in an inclusive one; then one by one they pass the tier's link and
+the host link, are unpinned in the tier, room is made, and they enter the pool pinned. Loading ends when the whole run is
+usable. Each tier is asked for the blocks the tiers above do not contribute.
 
 WORTH LOADING. "threshold": at least `min_load_tokens` are below and at most `max_waiting` requests wait or load, with this one.
 "cheaper": waiting for the run, from when the blocks that precede those below are usable, takes no longer than the additional

@@ -10,6 +10,7 @@ from simcore.serving.state import LOADING, NO_PREFETCH, NONE, PREFILL, TIMEOUT, 
 from .heap import heap_push
 from .loading import load, worth_loading
 from .misses import note_missed
+from .order import use
 from .pool import available_pages, covered_tokens, sequence_pages
 from .queues import queue_pop, run_append
 from .rooms import take_room
@@ -103,6 +104,7 @@ def admit(st: State, r: Int) -> Bool:
     run_append(st, r, q)
     if req.swapped == 0:
         count_hits(st, r, q)
+    st.stat.acting = q
     take_blocks(st, r, q)
     return True
 
@@ -137,7 +139,9 @@ def take_blocks(st: State, r: Int, q: Int) -> None:
     found = st.found
     req = st.request[q]
     found.ready = st.stat.now
+    first = st.job[q].block
     for i in range(found.hits):
+        use(st, q, np.int64(st.blocks[first + i]), i)
         if st.plan[i].tier == 0:
             slot = st.plan[i].slot
             reference(st, r, slot)

@@ -37,6 +37,7 @@ def secure_pages(st: State, r: Int) -> None:
     while rep.decoding > 0 and st.stat.fault == 0:
         pages = st.phase[r * st.par.page + (-rep.step) % st.par.page]
         if pages <= available_pages(st, r):
+            st.stat.acting = st.par.requests  # nobody in particular
             take_private(st, r, pages)
             return
         preempt(st, r)

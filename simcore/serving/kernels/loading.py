@@ -7,6 +7,7 @@ import numpy as np
 from simcore.kernel import Bool, Int, Slot, kernel
 from simcore.serving.state import ALWAYS, LATEST, NEVER_LOAD, NONE, THRESHOLD, State
 
+from .order import on_hit
 from .pool import add_block, covered_tokens
 from .stores import find, reference, remove, unpin
 from .transfer import demote, send, write, write_wait
@@ -116,6 +117,7 @@ def load(st: State, r: Int, q: Int) -> None:
             if tier.inclusive:
                 reference(st, tier.store, plan.slot)
             else:
+                on_hit(st, tier.store, plan.slot)
                 remove(st, tier.store, plan.slot)
                 st.store[tier.store].out_promoted += 1
     host = st.tier[r].read
@@ -126,16 +128,17 @@ def load(st: State, r: Int, q: Int) -> None:
             tier = st.tier[plan.tier * replicas + r]
             arrived = send(st, tier.read, max(st.stat.now, plan.ready))
             arrived = send(st, host, arrived) + st.link[tier.read].latency + st.link[host].latency
+            if tier.inclusive:
+                unpin(st, tier.store, plan.slot)
             add_block(st, r, np.int64(st.blocks[first + i]), arrived)
             st.store[r].in_loaded += 1
             st.found.ready = max(st.found.ready, arrived)
-            if tier.inclusive:
-                unpin(st, tier.store, plan.slot)
 
 
 @kernel
 def prefetch(st: State, r: Int, q: Int) -> None:
     """Request q has joined the queue: what of its prompt's run is below tier 1 is brought up into that."""
+    st.stat.acting = q
     replicas = st.par.replicas
     first = st.job[q].block
     upper = st.store[st.tier[replicas + r].store]

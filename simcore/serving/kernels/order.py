@@ -1,7 +1,17 @@
 """The verbs of each store's eviction policy: lru."""
 
 import simcore.policies.lru as lru
-from simcore.kernel import Int, Slot, State, kernel
+from simcore.kernel import Int, Slot, State, inlined, kernel
+
+
+@inlined
+def use(st: State, q: Int, obj: Int, place: Int) -> None:
+    pass
+
+
+@inlined
+def act_for_user(st: State, obj: Int) -> None:
+    pass
 
 
 @kernel

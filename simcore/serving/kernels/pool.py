@@ -11,7 +11,7 @@ import numpy as np
 from simcore.kernel import Int, kernel
 from simcore.serving.state import NO_VICTIM, State
 
-from .order import on_miss
+from .order import act_for_user, on_miss
 from .stores import find, insert, remove, victim
 from .transfer import copy_down, demote
 
@@ -105,5 +105,7 @@ def copy_completed(st: State, r: Int) -> None:
     """The step has ended: copy the blocks that its prefill completed to the tiers written through, in order of completion."""
     rep = st.replica[r]
     for i in range(rep.completed_n):
-        copy_down(st, r, np.int64(st.completed[r * st.par.budget + i]), np.int64(0))
+        obj = np.int64(st.completed[r * st.par.budget + i])
+        act_for_user(st, obj)
+        copy_down(st, r, obj, np.int64(0))
     rep.completed_n = 0

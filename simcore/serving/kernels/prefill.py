@@ -9,6 +9,7 @@ from simcore.serving.state import NONE, State
 
 from .admission import admit
 from .heap import heap_pop
+from .order import use
 from .pool import available_pages, complete_block, defer_copies, private_pages, take_private
 from .queues import ended_append
 from .sequences import end_load, loading_heap
@@ -49,10 +50,12 @@ def chunk(st: State, r: Int, q: Int, left: Int) -> Int:
     blocks = blocks_at(st, q, stop)
     if not fits(st, r, q, stop, blocks):
         return np.int64(0)
+    st.stat.acting = q
     rep.private -= req.pages
     first = st.job[q].block
     for i in range(req.held, blocks):
         obj = np.int64(st.blocks[first + i])
+        use(st, q, obj, i)
         slot = find(st, r, obj)
         if slot == 0:
             complete_block(st, r, obj)

@@ -80,6 +80,7 @@ def release(st: State, r: Int, q: Int, blocks: Int) -> None:
     """Give back the private pages of q and the pins of its first `blocks` blocks, tail first."""
     rep = st.replica[r]
     req = st.request[q]
+    st.stat.acting = q
     rep.private -= req.pages
     req.pages = 0
     first = st.job[q].block

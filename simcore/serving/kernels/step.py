@@ -12,6 +12,7 @@ from .decode import leap, pages_needed, secure_pages, span
 from .heap import heap_pop
 from .loading import overlapped
 from .misses import note_output
+from .order import use
 from .pool import available_pages, complete_block, copy_completed, take_private
 from .prefill import prefills
 from .queues import run_remove
@@ -131,6 +132,7 @@ def end_decode(st: State, r: Int) -> None:
     rep = st.replica[r]
     stat = st.stat
     if rep.steps > 1:
+        stat.acting = st.par.requests
         take_private(st, r, pages_needed(st, r, np.int64(1), rep.steps))
     if rep.packet_n > 0:
         send_packets(st, r)
@@ -165,6 +167,7 @@ def finish(st: State, r: Int, q: Int) -> None:
     """Request q has its last token. Its output leaves reusable blocks if the trace names them; everything is given back."""
     rep = st.replica[r]
     req = st.request[q]
+    st.stat.acting = q
     run_remove(st, r, q)
     rep.private -= req.pages
     req.pages = 0
@@ -187,6 +190,7 @@ def keep_output(st: State, r: Int, q: Int) -> Int:
     first = job.block + job.prompt_blocks
     for i in range(job.output_blocks):
         obj = np.int64(st.blocks[first + i])
+        use(st, q, obj, job.prompt_blocks + i)
         slot = find(st, r, obj)
         if slot != 0:
             reference(st, r, slot)

@@ -85,7 +85,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "policy that knows the future": (
         search(tiers__cxl__policy=["lru", "belady"]),
-        ": search.tiers.cxl.policy[1]: needs next_use, which the serving engine does not track; got belady. One of: arc, ",
+        ": search.tiers.cxl.policy[1]: needs next_use, which no run knows before its times are known; got belady. One of: arc, ",
     ),
     "policy that cannot run HBM": (
         search(tiers__hbm__policy=["static", "lru"]),

@@ -47,10 +47,10 @@ def test_a_search_over_the_policies_of_all_tiers(tmp_path: Path) -> None:
         (
             "hbm",
             "belady",
-            "tiers.hbm.policy: needs next_use, which the serving engine does not track; got belady. One of: ",
+            "tiers.hbm.policy: needs next_use, which no run knows before its times are known; got belady. One of: ",
         ),
         ("dram", "min", "tiers.dram.policy: needs next_use"),
-        ("dram", "prefix_tail_first", "tiers.dram.policy: needs depth, request"),
+        ("dram", "learned", "tiers.dram.policy: trains on what a replay has seen"),
         ("hbm", "gdsf", "tiers.hbm.policy: may refuse a block that a running request needs, so it cannot run HBM; got gdsf. "),
         ("dram", "s3fif", "tiers.dram.policy: unknown name in policies; got s3fif. Did you mean s3fifo?"),
     ],
