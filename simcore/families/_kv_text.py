@@ -45,8 +45,19 @@ def describe(scenario: Scenario) -> list[str]:
         *routing_words(scenario),
         f"Scheduler: up to {engine.max_num_seqs} sequences and {engine.max_num_batched_tokens} tokens a step, "
         f"{'chunked prefill' if engine.chunked_prefill else 'prefill first'}, blocks of {block} tokens; "
-        f"a prefix below HBM is loaded: {engine.load}{_scheduling_words(engine)}.",
+        f"a prefix below HBM is loaded: {engine.load}{_loading_words(scenario)}{_scheduling_words(engine)}.",
     ]
+
+
+def _loading_words(scenario: Scenario) -> str:
+    """What is not as by default, and of consequence with these tiers."""
+    engine = scenario.engine
+    overlap = {"none": "", "layer": ", layer by layer with its prefill", "full": ", hidden by its prefill"}[engine.overlap]
+    words = overlap if scenario.lower_tiers and engine.load != "never" else ""
+    if engine.prefetch == "none" or len(scenario.lower_tiers) < 2:
+        return words
+    limit = f" of {format_seconds(engine.prefetch_timeout_s)}" if engine.prefetch == "timeout" else ""
+    return f"{words}, prefetched while queued ({engine.prefetch}{limit})"
 
 
 def _parallel_words(on: ParallelSpec) -> str:

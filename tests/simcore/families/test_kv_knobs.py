@@ -348,6 +348,20 @@ def test_a_restart_finds_what_drives_kept() -> None:
     assert restart["prompt_share_hbm"] < warm["prompt_share_hbm"]
 
 
+def test_what_loading_does_is_said() -> None:
+    told = " ".join(
+        simcore.describe(
+            simcore.build_scenario(
+                with_paths({"engine.overlap": "layer", "engine.prefetch": "timeout", "start": "warm", "start.share": 0.5})
+            )
+        )
+    )
+    assert "loaded: cheaper, layer by layer with its prefill, prefetched while queued (timeout of 1.00 s)" in told
+    assert "; caches hold what serving its first 50 % before has left." in told
+    alone = {"engine.prefetch": "wait", "tiers.cxl": None}
+    assert "prefetched" not in " ".join(simcore.describe(simcore.build_scenario(with_paths(alone))))
+
+
 def test_a_restart_without_persistent_tiers_is_a_cold_start() -> None:
     keys = [simcore.canonical(simcore.build_scenario(with_paths({"start": kind}))) for kind in ("cold", "restart")]
     assert keys[0] == keys[1]
