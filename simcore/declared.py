@@ -38,13 +38,23 @@ def put_params(store: Any, module: ModuleType, given: Mapping[str, Any], path: s
     Raises:
         InputError: an unknown parameter, or a value out of range; paths begin with `path`.
     """
-    params = validate(params_model(module), dict(given), prefix=path, context={"yaml": False})
-    for name in type(params).model_fields:
+    model = params_model(module)
+    params = _defaults(model) if not given else None
+    if params is None:
+        params = validate(model, dict(given), prefix=path, context={"yaml": False})
+    for name in model.model_fields:
         value = getattr(params, name)
         try:
             store[name] = value
         except (OverflowError, TypeError, ValueError):
             raise InputError("must be a number of 64 bits", path=f"{path}.{name}", value=value) from None
+
+
+@cache
+def _defaults(model: type[Spec]) -> Spec | None:
+    """The parameters if none is given; None where one must be."""
+    required = any(field.is_required() for field in model.model_fields.values())
+    return None if required else validate(model, {}, context={"yaml": False})
 
 
 def store_fields(modules: Iterable[ModuleType]) -> Fields:

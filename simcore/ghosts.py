@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
-from simcore.kernel import Int, Slot, State, about, kernel, list_insert, list_remove
+from simcore.kernel import Int, Slot, State, about, kernel, list_insert, list_unlink
 
 STORE_FIELDS = (("ghost_fresh", np.uint32), ("ghost_free", np.uint32))
 OBJECT_FIELDS = (("ghost", np.uint32),)
@@ -56,7 +56,7 @@ def ghost_add(st: State, s: Int, i: Slot, head: Slot) -> Slot:
 @kernel
 def ghost_drop(st: State, s: Int, g: Slot, head: Slot) -> None:
     """Forget ghost g of the list."""
-    list_remove(st, g)
+    list_unlink(st, g)
     st.object[about(st, s, st.node[g].obj)].ghost = np.uint32(0)
     st.node[head].obj -= np.uint32(1)
     _forget_size(st, g, head)

@@ -111,10 +111,33 @@ def by_reference(typing_context: Any, state: Any) -> Any:
     return Reference(state)(state), generate
 
 
+def prefetch(array: Any, index: Any) -> None:
+    """Have the processor fetch array[index], which is soon to be read."""
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        builder.call(fetch, [place, word(0), word(3), word(1)])  # to read, to all levels, data
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+@overload(prefetch, inline="always")
+def _compiled_prefetch(array, index):  # type: ignore[no-untyped-def]
+    return lambda array, index: _prefetch(array, np.uint64(index))
+
+
 # Circular lists over `st.node[...].prev/next`. A list is named by its head, a node that holds no block: head.next is the
 # first member, head.prev the last. A node in no list points at itself.
 
-LIST_HEADS = 4  # of each store, at slots base, base + 1, ...
+LIST_HEADS = 4  # of each store; those of all stores come before any other node, so that a store's number is where they are
 
 
 @kernel
@@ -146,6 +169,15 @@ def list_remove(st: State, i: Slot) -> None:
 
 
 @kernel
+def list_unlink(st: State, i: Slot) -> None:
+    """Take node i out of the list that it is in. Its own links stay: it leaves its store, or enters a list at once."""
+    before = st.node[i].prev
+    after = st.node[i].next
+    st.node[before].next = after
+    st.node[after].prev = before
+
+
+@kernel
 def list_move(st: State, i: Slot, before: Slot) -> None:
     """Take node i out of its list and put it right before the member (or head) `before`, another node."""
     last = st.node[i].prev
@@ -162,7 +194,7 @@ def list_move(st: State, i: Slot, before: Slot) -> None:
 @kernel
 def list_head(st: State, s: Int, number: int) -> Slot:
     """The head of list `number` of store s."""
-    return np.uint32(st.store[s].heads + np.uint32(number))
+    return np.uint32(1 + s * LIST_HEADS + number)
 
 
 # What not every engine has. These compile to a constant where the record lacks the field.
@@ -170,7 +202,7 @@ def list_head(st: State, s: Int, number: int) -> Slot:
 
 def _has(st: Any, array: str, field: str) -> bool:
     target = st.target
-    return field in target.types[target.fields.index(array)].dtype.fields
+    return array in target.fields and field in target.types[target.fields.index(array)].dtype.fields
 
 
 def pinned(st: State, i: Slot) -> Bool:
@@ -201,6 +233,23 @@ def incoming_size(st: State) -> Int:
 @overload(incoming_size, inline="always")
 def _incoming_size(st):  # type: ignore[no-untyped-def]
     return (lambda st: st.event[0].units) if _has(st, "event", "units") else (lambda st: 1)
+
+
+def steady(st: State) -> Bool:
+    """Whether an object leaves its slot only when another takes it, so that slots keep the order in which they were filled."""
+    return "steady" in (st.event.dtype.names or ())
+
+
+@overload(steady, inline="always")
+def _steady(st):  # type: ignore[no-untyped-def]
+    return (lambda st: True) if _has(st, "event", "steady") else (lambda st: False)
+
+
+@kernel
+def slot_after(st: State, s: Int, i: Slot) -> Slot:
+    """The slot of store s that was filled after slot i; after the last one, the first. For stores that are `steady`."""
+    after = np.uint32(i + np.uint32(1))
+    return after if after != st.store[s].spare else st.store[s].first
 
 
 @kernel

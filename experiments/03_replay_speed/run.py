@@ -131,11 +131,9 @@ def against_native(made: list[Trace], rounds: int, folder: Path) -> None:
     if built is None:
         print("There is no g++: no comparison with C++")
         return
-    show("trace", "policy", "Mreq/s", "C++", "of C++", "target", "", "misses equal")
-    show(*["---"] * 8)
+    show("trace", "policy", "Mreq/s", "C++", "of C++", "target", "", "misses equal", "C++ / libcachesim")
+    show(*["---"] * 9)
     for trace in made:
-        if trace.accesses.sizes is not None:
-            continue
         for policy, misses in built.items():
 
             def compiled(trace: Trace = trace, misses: native.Misses = misses) -> Timed:
@@ -144,15 +142,15 @@ def against_native(made: list[Trace], rounds: int, folder: Path) -> None:
                 return time.thread_time() - start, missed
 
             ours(trace.accesses, policy, trace.capacity)
-            here, there = in_turns(
-                [lambda t=trace, p=policy: ours(t.accesses, p, t.capacity), compiled],  # type: ignore[misc]
-                4 * rounds + 1,
-                AT_ONCE[trace.name[0]],
-            )
+            sides: list[Callable[[], Timed]] = [lambda t=trace, p=policy: ours(t.accesses, p, t.capacity), compiled]  # type: ignore[misc]
+            if libcachesim is not None:
+                sides.append(lambda t=trace, p=policy: theirs(t, p))  # type: ignore[misc]
+            here, there, *peer = in_turns(sides, rounds if trace.name[0] == "a" else 2 * rounds + 1, AT_ONCE[trace.name[0]])
             share = median_ratio(there, here)
+            best = f"{median_ratio(peer[0], there):.1f}" if peer else "-"
             rates = [f"{len(trace.accesses) / median(values) / 1e6:.0f}" for values in (here, there)]
             verdict = "yes" if share >= 0.9 else "**no**"
-            show(trace.name, policy, *rates, f"{100 * share:.0f} %", "90 %", verdict, here[0][1] == there[0][1])
+            show(trace.name, policy, *rates, f"{100 * share:.0f} %", "90 %", verdict, here[0][1] == there[0][1], best)
 
 
 def all_capacities(made: list[Trace], rounds: int) -> None:

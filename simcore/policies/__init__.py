@@ -12,6 +12,8 @@ and `i`, the slot of a resident object in that store (never 0):
     on_insert(st, s, i)       the object has entered, unpinned
     on_evict(st, s, i)        the object leaves (evicted, or moved to another store); it is not pinned
     on_pin(st, s, i)          the first pin: a running sequence needs it. Left out: on_evict, the object leaves the order
+    on_replace(st, s, i)      what on_evict and then on_insert would do for an object that takes the slot of the chosen victim,
+                              where that is less work; st.node[i].obj is the newcomer's. Left out: those two are called
     on_release(st, s, i)      the last pin is gone. Left out: on_insert, the object enters the order as the newest
 
 An object that enters pinned is inserted, then pinned; of a policy that leaves out on_pin and on_release neither verb is called.
@@ -31,7 +33,8 @@ and data, all but NEEDS and FIELDS optional:
                                               depth (place in the request), request (its number), category (kind of request, or
                                               table), time_s. In on_hit, on_miss and on_insert they are those of the object; in
                                               choose_victim those of the newcomer
-    FIELDS = (("visited", np.uint8), ...)     per slot, st.node[i].visited; left over from its last object: on_insert sets them
+    FIELDS = (("visited", np.uint8), ...)     per slot, st.node[i].visited; start at 0, later left over from the slot's
+                                              last object: on_insert sets what matters
     STORE_FIELDS = (("hand", np.uint32), ...) per store, st.store[s].hand; start at 0
     OBJECT_FIELDS = (("ghost", np.uint32),)   per object, present or absent, st.object[about(st, s, obj)].ghost; start at 0
     SPARE_NODES(slots, n_objects) -> int      list nodes beyond the slots, st.node[st.store[s].spare + k]; `slots` is the most
@@ -48,9 +51,10 @@ and data, all but NEEDS and FIELDS optional:
     INSERTION_ORDER_WITHOUT_HITS = True       without hits it evicts in order of insertion: where objects leave at their first
                                               hit, such policies are one and are searched once
 
-Every engine gives: st.node[i].prev, .next (for the lists of `simcore.kernel`), .obj; st.store[s].heads (LIST_HEADS list heads),
-.cap (capacity: objects, or bytes where they have sizes), .used (of it), .count (objects), .slots, .spares; and the verbs
-`pinned(st, i)`, `size_of(st, i)` and `incoming_size(st)` (1 where objects have no sizes), `random_below(st, s, n)`.
+Every engine gives: st.node[i].prev, .next (for the lists of `simcore.kernel`), .obj; `list_head(st, s, number)` (LIST_HEADS of
+them); st.store[s].cap (capacity: objects, or bytes where they have sizes), .used (of it), .count (objects), .first (slot),
+.slots, .spares; and the verbs `pinned(st, i)`, `size_of(st, i)` and `incoming_size(st)` (1 where objects have no sizes),
+`random_below(st, s, n)`, `steady(st)` (objects leave their slots only for others: `slot_after` may then stand for a list).
 An object keeps the size with which it entered until it leaves. An object larger than the store never enters; no verb is called.
 Names of fields and parameters are one namespace, shared with the engine and the admission filter.
 

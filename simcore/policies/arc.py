@@ -34,7 +34,9 @@ from simcore.kernel import (
     list_clear,
     list_head,
     list_insert,
+    list_move,
     list_remove,
+    list_unlink,
     pinned,
     size_of,
 )
@@ -80,8 +82,7 @@ def on_hit(st: State, s: Int, i: Slot) -> None:
         st.store[s].once_units -= size_of(st, i)
         st.store[s].again_units += size_of(st, i)
     if not pinned(st, i):
-        list_remove(st, i)
-        list_insert(st, i, list_head(st, s, T2))
+        list_move(st, i, list_head(st, s, T2))
 
 
 @kernel
@@ -159,7 +160,7 @@ def on_insert(st: State, s: Int, i: Slot) -> None:
 
 @kernel
 def on_evict(st: State, s: Int, i: Slot) -> None:
-    list_remove(st, i)
+    list_unlink(st, i)
     again = st.node[i].again
     if again:
         st.store[s].again_units -= size_of(st, i)

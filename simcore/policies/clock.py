@@ -14,7 +14,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned
+from simcore.kernel import (
+    Int,
+    Slot,
+    State,
+    kernel,
+    list_clear,
+    list_head,
+    list_insert,
+    list_remove,
+    list_unlink,
+    pinned,
+    slot_after,
+    steady,
+)
 
 FIELDS = (("visited", np.uint8), ("parked", np.uint8))
 STORE_FIELDS = (("hand", np.uint32),)
@@ -26,7 +39,7 @@ INSERTION_ORDER_WITHOUT_HITS = True
 def init(st: State, s: Int) -> None:
     ring = list_head(st, s, 0)
     list_clear(st, ring)
-    st.store[s].hand = ring
+    st.store[s].hand = st.store[s].first if steady(st) else ring
 
 
 @kernel
@@ -41,12 +54,9 @@ def on_miss(st: State, s: Int, obj: Int) -> None:
 
 @kernel
 def choose_victim(st: State, s: Int) -> Slot:
+    if steady(st):
+        return _next_unvisited(st, s)
     i = st.store[s].hand
-    for _ in range(2):  # two steps without a branch: how many it takes is hard to predict, and most walks end here
-        visited = st.node[i].visited
-        st.node[i].visited = 0
-        after = st.node[i].next
-        i = after if visited else i
     ring = list_head(st, s, 0)
     while True:
         after = st.node[i].next
@@ -62,17 +72,37 @@ def choose_victim(st: State, s: Int) -> Slot:
 
 
 @kernel
+def _next_unvisited(st: State, s: Int) -> Slot:
+    """The walk without links: slots are in the order of the ring."""
+    first, end = st.store[s].first, st.store[s].spare
+    i = st.store[s].hand
+    while st.node[i].visited:
+        st.node[i].visited = 0
+        i = np.uint32(i + np.uint32(1))
+        if i == end:
+            i = first
+    st.store[s].hand = i
+    return i
+
+
+@kernel
 def on_insert(st: State, s: Int, i: Slot) -> None:
     st.node[i].visited = 0
-    st.node[i].parked = 0
-    list_insert(st, i, st.store[s].hand)
+    if not steady(st):
+        list_insert(st, i, st.store[s].hand)
 
 
 @kernel
 def on_evict(st: State, s: Int, i: Slot) -> None:
     if st.store[s].hand == i:
         st.store[s].hand = st.node[i].next
-    list_remove(st, i)
+    list_unlink(st, i)
+
+
+@kernel
+def on_replace(st: State, s: Int, i: Slot) -> None:
+    """The victim, unvisited, was where the hand stands, and the newcomer enters right behind the hand."""
+    st.store[s].hand = slot_after(st, s, i) if steady(st) else st.node[i].next
 
 
 @kernel

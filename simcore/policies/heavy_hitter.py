@@ -24,7 +24,6 @@ from pydantic import Field
 import simcore.heap as heap
 from simcore.heap import heap_holds, heap_key, heap_push, heap_remove, heap_scale, heap_top, heap_turn, heap_update
 from simcore.kernel import (
-    LIST_HEADS,
     Int,
     Slot,
     State,
@@ -162,7 +161,7 @@ def _pass_time(st: State, s: Int) -> None:
 def _scale_down(st: State, s: Int) -> None:
     """Weights compare as before; those too small for a number become equal."""
     st.store[s].access_weight /= MOST
-    first = np.uint64(st.store[s].heads) + np.uint64(LIST_HEADS)
+    first = np.uint64(st.store[s].first)
     for k in range(np.uint64(st.store[s].slots)):
         st.node[first + k].weight /= MOST
     heap_scale(st, s, 1.0 / MOST)

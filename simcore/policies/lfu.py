@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_insert, list_remove, pinned
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_insert, list_move, list_remove, pinned
 
 FIELDS = (("bucket", np.uint32),)
 STORE_FIELDS = (("free_bucket", np.uint32), ("fresh_bucket", np.uint32))
@@ -70,8 +70,7 @@ def on_hit(st: State, s: Int, i: Slot) -> None:
         st.words[at + np.uint64(PINNED)] -= np.uint32(1)
         st.words[_at(st, s, new, PINNED)] += np.uint32(1)
     else:
-        list_remove(st, i)
-        list_insert(st, i, _members(st, s, new))
+        list_move(st, i, _members(st, s, new))
     _close_if_empty(st, s, old)
 
 

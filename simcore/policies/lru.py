@@ -7,7 +7,7 @@ the tail the first to go. Without pins it is textbook LRU.
 
 from __future__ import annotations
 
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_move, list_remove, pinned
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_move, list_unlink, pinned
 
 FIELDS = ()
 NEEDS: frozenset[str] = frozenset()
@@ -42,4 +42,4 @@ def on_insert(st: State, s: Int, i: Slot) -> None:
 
 @kernel
 def on_evict(st: State, s: Int, i: Slot) -> None:
-    list_remove(st, i)
+    list_unlink(st, i)

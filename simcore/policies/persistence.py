@@ -24,7 +24,6 @@ import numpy as np
 from pydantic import Field
 
 from simcore.kernel import (
-    LIST_HEADS,
     Int,
     Slot,
     State,
@@ -232,7 +231,7 @@ def _weigh(st: State, s: Int) -> float:
     for record in range(ROWS + 1):
         st.reals[_units(st, s, record)] = 0.0
     units = 0.0
-    first = st.store[s].heads + np.uint32(LIST_HEADS)
+    first = st.store[s].first
     for k in range(st.store[s].slots):
         i = np.uint32(first + k)
         if st.node[i].standing == STAYS:

@@ -31,7 +31,19 @@ from pydantic import Field
 from simcore.ghosts import OBJECT_FIELDS as OBJECT_FIELDS
 from simcore.ghosts import STORE_FIELDS as _GHOST_FIELDS
 from simcore.ghosts import ghost_add, ghost_drop, ghost_find, ghosts_init, ghosts_trim
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned, size_of
+from simcore.kernel import (
+    Int,
+    Slot,
+    State,
+    kernel,
+    list_clear,
+    list_head,
+    list_insert,
+    list_remove,
+    list_unlink,
+    pinned,
+    size_of,
+)
 from simcore.specs.base import Spec
 
 FIELDS = (("freq", np.uint8), ("main", np.uint8), ("parked", np.uint8))
@@ -123,7 +135,7 @@ def _small_victim(st: State, s: Int) -> Slot:
             list_remove(st, i)
             st.node[i].parked = 1
         elif st.node[i].freq >= st.store[s].threshold:
-            list_remove(st, i)
+            list_unlink(st, i)
             st.store[s].small_used -= size_of(st, i)
             st.node[i].freq = 0
             st.node[i].main = 1
@@ -157,7 +169,6 @@ def _main_victim(st: State, s: Int) -> Slot:
 @kernel
 def on_insert(st: State, s: Int, i: Slot) -> None:
     st.node[i].freq = 0
-    st.node[i].parked = 0
     if st.store[s].known or (st.store[s].filling and st.store[s].small_used >= st.store[s].small_cap):
         st.node[i].main = 1
         list_insert(st, i, st.store[s].hand)
@@ -171,7 +182,7 @@ def on_insert(st: State, s: Int, i: Slot) -> None:
 def on_evict(st: State, s: Int, i: Slot) -> None:
     if st.store[s].hand == i:
         st.store[s].hand = st.node[i].next
-    list_remove(st, i)
+    list_unlink(st, i)
     if not st.node[i].main:
         size = size_of(st, i)
         st.store[s].small_used -= size

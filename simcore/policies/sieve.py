@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned
+from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, list_unlink, pinned
 
 FIELDS = (("visited", np.uint8), ("parked", np.uint8))
 STORE_FIELDS = (("hand", np.uint32),)
@@ -60,7 +60,6 @@ def choose_victim(st: State, s: Int) -> Slot:
 @kernel
 def on_insert(st: State, s: Int, i: Slot) -> None:
     st.node[i].visited = 0
-    st.node[i].parked = 0
     list_insert(st, i, list_head(st, s, 0))
 
 
@@ -68,7 +67,7 @@ def on_insert(st: State, s: Int, i: Slot) -> None:
 def on_evict(st: State, s: Int, i: Slot) -> None:
     if st.store[s].hand == i:
         st.store[s].hand = st.node[i].next
-    list_remove(st, i)
+    list_unlink(st, i)
 
 
 @kernel

@@ -23,7 +23,21 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from simcore.kernel import Bool, Int, Slot, State, incoming_size, kernel, list_clear, list_insert, list_remove, pinned, size_of
+from simcore.kernel import (
+    Bool,
+    Int,
+    Slot,
+    State,
+    incoming_size,
+    kernel,
+    list_clear,
+    list_insert,
+    list_move,
+    list_remove,
+    list_unlink,
+    pinned,
+    size_of,
+)
 from simcore.specs.base import Spec
 
 FIELDS = (("segment", np.uint8),)
@@ -92,8 +106,7 @@ def on_hit(st: State, s: Int, i: Slot) -> None:
             st.reals[above] += size
             st.node[i].segment = segment
     if not pinned(st, i):
-        list_remove(st, i)
-        list_insert(st, i, _head(st, s, segment))
+        list_move(st, i, _head(st, s, segment))
     _settle(st, s, segment)
 
 
@@ -110,8 +123,7 @@ def _settle(st: State, s: Int, segment: Int) -> None:
             st.reals[length] -= size
             st.reals[_length(st, s, k - 1)] += size
             st.node[i].segment = k - 1
-            list_remove(st, i)
-            list_insert(st, i, _head(st, s, k - 1))
+            list_move(st, i, _head(st, s, k - 1))
             st.store[s].spilled = k == 1
 
 
@@ -161,7 +173,7 @@ def _has_room(st: State, s: Int, segment: Int) -> Bool:
 @kernel
 def on_evict(st: State, s: Int, i: Slot) -> None:
     st.reals[_length(st, s, np.int64(st.node[i].segment))] -= size_of(st, i)
-    list_remove(st, i)
+    list_unlink(st, i)
 
 
 @kernel

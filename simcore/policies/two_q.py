@@ -26,7 +26,20 @@ from pydantic import Field
 from simcore.ghosts import OBJECT_FIELDS as OBJECT_FIELDS
 from simcore.ghosts import STORE_FIELDS as _GHOST_FIELDS
 from simcore.ghosts import ghost_add, ghost_drop, ghost_find, ghosts_init, ghosts_trim
-from simcore.kernel import Int, Slot, State, kernel, list_clear, list_head, list_insert, list_remove, pinned, size_of
+from simcore.kernel import (
+    Int,
+    Slot,
+    State,
+    kernel,
+    list_clear,
+    list_head,
+    list_insert,
+    list_move,
+    list_remove,
+    list_unlink,
+    pinned,
+    size_of,
+)
 from simcore.specs.base import Spec
 
 FIELDS = (("main", np.uint8), ("parked", np.uint8))  # in Am; in neither list, its turn came while it was pinned
@@ -68,8 +81,7 @@ def init(st: State, s: Int) -> None:
 @kernel
 def on_hit(st: State, s: Int, i: Slot) -> None:
     if st.node[i].main and not pinned(st, i):
-        list_remove(st, i)
-        list_insert(st, i, list_head(st, s, AM))
+        list_move(st, i, list_head(st, s, AM))
 
 
 @kernel
@@ -119,7 +131,7 @@ def on_insert(st: State, s: Int, i: Slot) -> None:
 
 @kernel
 def on_evict(st: State, s: Int, i: Slot) -> None:
-    list_remove(st, i)
+    list_unlink(st, i)
     if not st.node[i].main:
         st.store[s].queued -= size_of(st, i)
         _remember(st, s, i)

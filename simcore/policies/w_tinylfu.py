@@ -43,6 +43,7 @@ from simcore.kernel import (
     list_clear,
     list_head,
     list_insert,
+    list_move,
     list_remove,
     pinned,
     size_of,
@@ -139,8 +140,7 @@ def on_hit(st: State, s: Int, i: Slot) -> None:
             _leave(st, s, i)
             _join(st, s, i, segment)
     elif not pinned(st, i):
-        list_remove(st, i)
-        list_insert(st, i, list_head(st, s, segment))
+        list_move(st, i, list_head(st, s, segment))
 
 
 @kernel
@@ -333,8 +333,7 @@ def _join(st: State, s: Int, i: Slot, segment: Int) -> None:
         while st.store[s].protected_used > st.store[s].protected_cap:
             back = st.node[list_head(st, s, PROTECTED)].next
             st.store[s].protected_used -= size_of(st, back)
-            list_remove(st, back)
-            list_insert(st, back, list_head(st, s, PROBATION))
+            list_move(st, back, list_head(st, s, PROBATION))
             st.node[back].segment = PROBATION
             st.store[s].probation_used += size_of(st, back)
             st.store[s].spilled = 1

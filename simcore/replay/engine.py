@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from json import dumps
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +34,9 @@ class Variant:
         below: not the top tier; it takes the events that the one above lets through.
         feeds: there is a tier below.
         sets: the store is divided into sets.
+        steady: objects leave their slot only for another object.
         unfiltered: the filter is there and not asked.
+        ahead: there are so many objects that it pays to fetch what is known of them before they are asked for.
         tracked: which accesses hit is recorded, not only how many.
         passed: columns that the tiers below need, in the order of `COLUMNS`.
     """
@@ -47,7 +49,9 @@ class Variant:
     feeds: bool = False
     sets: bool = False
     tracked: bool = False
+    steady: bool = False
     unfiltered: bool = False
+    ahead: bool = False
     passed: tuple[str, ...] = ()
 
     @property
@@ -67,27 +71,38 @@ class Variant:
         return self.sized and hasattr(self.policy, "surplus")
 
     @property
+    def refuses(self) -> bool:
+        """Whether an object that fits may have to stay out when there is no room."""
+        filtered = not self.unfiltered and self.admission.__name__ != f"{FILTERS}.none"
+        return filtered or self.sized or self.checked or getattr(self.policy, "MAY_REFUSE", False)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the policy knows what to do when a newcomer takes the slot of its victim."""
+        return hasattr(self.policy, "on_replace")
+
+    @property
     def loop(self) -> str:
         """The kernel module with the loop."""
         return "below" if self.below else "chains" if self.chain else "plain"
 
-    @property
+    @cached_property
     def needed(self) -> tuple[str, ...]:
         """Columns that the policy and the filter ask for."""
         return columns_of(self.policy.NEEDS | self.admission.NEEDS)
 
-    @property
+    @cached_property
     def sent(self) -> tuple[str, ...]:
         """Columns of every event for the tier below."""
         return columns_of({*self.passed, *(("units",) if self.sized else ())}) if self.feeds else ()
 
-    @property
+    @cached_property
     def carried(self) -> tuple[str, ...]:
         """Columns that a resident object keeps."""
         kept = {*self.sent, *(("units",) if self.sized else ())}
         return tuple(name for name in columns_of(kept) if name in OF_OBJECT)
 
-    @property
+    @cached_property
     def observed(self) -> tuple[str, ...]:
         """Columns of the current access."""
         return columns_of({*self.needed, *self.sent, *self.carried})
@@ -125,23 +140,22 @@ def _keeps_contract(module: ModuleType, verbs: tuple[str, ...], is_filter: bool)
 _found = lru_cache(find)  # a folder is looked through once, not for every replay
 
 
-_loaded: dict[tuple[object, ...], Run] = {}
+_loaded: dict[Variant, Run] = {}
 
 
 def engine(variant: Variant, example: State) -> Run:
-    """The loop of a variant, compiled for states of the types of `example`."""
+    """The loop of a variant, compiled for states of the types of `example`, which follow from the variant."""
     modules = (variant.policy, variant.admission)
-    key = (variant, *(array.dtype for array in example))
-    if key not in _loaded:
+    if variant not in _loaded:
         texts = {"verbs": verbs_source(variant), "columns": columns_source(variant)}
         title = f"Replay engine for the eviction policy {variant.policy.__name__.rsplit('.', 1)[-1]}"
         kernels = Path(__file__).parent / "kernels"
         sources = (*modules, state)
         with _said_of(modules):
-            _loaded[key] = generated_engine(
+            _loaded[variant] = generated_engine(
                 "replay", kernels, example, title=title, module=variant.loop, modules=texts, sources=sources
             )
-    return _loaded[key]
+    return _loaded[variant]
 
 
 @contextmanager
@@ -170,6 +184,7 @@ def verbs_source(variant: Variant) -> str:
     """The text of the `verbs` module."""
     flags = {"CHAIN": "chain", "FEEDS": "feeds", "SETS": "sets", "TRACKED": "tracked"}
     flags |= {"COUNTED": "counted", "CHECKED": "checked", "SIZED": "sized", "SHEDS": "sheds"}
+    flags |= {"REFUSES": "refuses", "IN_PLACE": "in_place", "AHEAD": "ahead"}
     lines = [
         '"""The verbs of a policy and a filter, and what is compiled in."""',
         "",
@@ -183,6 +198,7 @@ def verbs_source(variant: Variant) -> str:
     ]
     lines += [f"{verb} = inlined(policy.{verb})" for verb in VERBS]
     lines += ['surplus = inlined(getattr(policy, "surplus", policy.choose_victim))']  # called only if SHEDS
+    lines += [f"on_replace = inlined(policy.{'on_replace' if variant.in_place else 'on_insert'})"]
     asked = f"{FILTERS}.none" if variant.unfiltered else variant.admission.__name__
     lines += [f"asked = import_module({dumps(asked)})"]
     lines += [f"{verb} = inlined(asked.{verb})" for verb in ("admit", "on_access", "prefer")]

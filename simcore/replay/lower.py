@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +34,7 @@ from simcore.replay.state import (
 )
 from simcore.traces.accesses import Accesses, next_use
 
+AHEAD_FROM = 1 << 17  # objects; what is known of fewer is never far away
 _OF_TRACE = {"units": "sizes"}  # columns that `Accesses` has under another name
 _IN_WORDS = {"units": "size"}
 
@@ -42,33 +45,43 @@ def variants(tiers: Sequence[Tier], accesses: Accesses, *, tracked: bool) -> lis
     Raises:
         InputError: there is no such policy or filter, or it cannot be used on this trace; `path` says which.
     """
+    known = tuple(name for name in ("sizes", "category", "time_s") if getattr(accesses, name) is not None)
     result: list[Variant] = []
     for number, tier in enumerate(tiers):
-        with _about(f"tiers.{number}.policy"):
-            policy = policy_module(tier.policy)
-        with _about(f"tiers.{number}.admission"):
-            admission = filter_module(tier.admission)
-        variant = Variant(
-            policy=policy,
-            admission=admission,
-            sized=accesses.sizes is not None,
+        named = isinstance(tier.policy, str) and isinstance(tier.admission, str)
+        made = (_variant if named else _variant.__wrapped__)(
+            *(number, tier.policy, tier.admission, known),
             chain=accesses.chain,
-            below=number > 0,
             feeds=number < len(tiers) - 1,
-            sets=tier.ways > 0 and tier.ways < tier.capacity,
+            sets=0 < tier.ways < tier.capacity,
             tracked=tracked,
+            ahead=number == 0 and not accesses.chain and accesses.n_objects >= AHEAD_FROM,
         )
-        for field, module in (("policy", policy), ("admission", admission)):
-            with _about(f"tiers.{number}.{field}"):
-                _refuse(module, str(getattr(tier, field)), variant, accesses)
-        with _about(f"tiers.{number}.admission"):
-            contract.check_together(policy, admission)
-        result.append(variant)
+        result.append(made)
     needed: set[str] = set()
     for number in range(len(result) - 1, -1, -1):
-        result[number] = replace(result[number], passed=columns_of(needed))
+        if needed:
+            result[number] = replace(result[number], passed=columns_of(needed))
         needed |= {*result[number].needed}
     return result
+
+
+@lru_cache(maxsize=256)  # of files outside the package the caller asks every time
+def _variant(number: int, policy: str | Path, admission: str | Path, known: tuple[str, ...], **engine: Any) -> Variant:
+    """Of one tier. `known`: what the trace says of its accesses."""
+    with _about(f"tiers.{number}.policy"):
+        of_policy = policy_module(policy)
+    with _about(f"tiers.{number}.admission"):
+        of_filter = filter_module(admission)
+    sized, below = "sizes" in known, number > 0
+    steady = not (sized or below)
+    variant = Variant(policy=of_policy, admission=of_filter, sized=sized, below=below, steady=steady, **engine)
+    for field, module, name in (("policy", of_policy, policy), ("admission", of_filter, admission)):
+        with _about(f"tiers.{number}.{field}"):
+            _refuse(module, str(name), variant, known)
+    with _about(f"tiers.{number}.admission"):
+        contract.check_together(of_policy, of_filter)
+    return variant
 
 
 @contextmanager
@@ -80,10 +93,10 @@ def _about(path: str) -> Iterator[None]:
         raise error.within(prefix=path) from None
 
 
-def _refuse(module: ModuleType, name: str, variant: Variant, accesses: Accesses) -> None:
+def _refuse(module: ModuleType, name: str, variant: Variant, known: tuple[str, ...]) -> None:
     hint = "choose another one"
     for column in ("units", "category", "time_s"):
-        if column in module.NEEDS and getattr(accesses, _OF_TRACE.get(column, column)) is None:
+        if column in module.NEEDS and _OF_TRACE.get(column, column) not in known:
             rule = f"needs the {_IN_WORDS.get(column, column)} of each access, which this trace does not have"
             raise InputError(rule, value=name, hint=hint)
     if variant.sized and getattr(module, "UNIT_SIZES_ONLY", False):
@@ -127,55 +140,70 @@ def _within(start: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
 
 
+@lru_cache(maxsize=256)
+def _records(variant: Variant) -> dict[str, np.dtype[Any]]:
+    """The records of a tier's arrays."""
+    modules = (variant.policy, variant.admission)
+    return {
+        "event": event_dtype(variant.observed, variant.steady),
+        "store": store_dtype(modules),
+        "node": node_dtype(modules, variant.carried),
+        "object": object_dtype(modules),
+    }
+
+
+_NO_EVENTS = {name: sealed(np.zeros(0, dtype)) for name, dtype in COLUMNS.items()}
+_NO_EVENTS |= {name: sealed(np.zeros(0, np.uint32)) for name in ("ids", "place")}
+_NO_EVENTS |= {"kind": sealed(np.zeros(0, np.uint8)), "start": sealed(np.zeros(0, np.int64)), "found": np.zeros(0, np.uint8)}
+_NO_EVENTS |= {f"out_{name}": np.zeros(0, dtype) for name, dtype in COLUMNS.items()}
+_NO_EVENTS |= {"out_ids": np.zeros(0, np.uint32), "out_kind": np.zeros(0, np.uint8), "out_place": np.zeros(0, np.uint32)}
+
+
 def new_state(tier: Tier, variant: Variant, accesses: Accesses, *, number: int, tail_first: bool, seed: int) -> State:
     """The empty state of a tier; a run puts in the events of each chunk."""
     modules = (variant.policy, variant.admission)
+    records = _records(variant)
     sets = tier.capacity // tier.ways if variant.sets else 1
     slots = _slots(tier.capacity // sets, accesses)
     spare = sum(asked(module, "SPARE_NODES", slots, accesses.n_objects) for module in modules)
     words = [asked(module, "WORDS", slots, accesses.n_objects) for module in modules]
     reals = sum(asked(module, "REALS", slots, accesses.n_objects) for module in modules)
-    objects = any(getattr(module, "OBJECT_FIELDS", ()) for module in modules)
-    store = np.zeros(sets, store_dtype(modules)).view(np.recarray)
-    place = np.arange(sets)
-    store["cap"] = tier.capacity // sets
-    store["slots"], store["spares"] = slots, spare
-    store["heads"] = 1 + place * (LIST_HEADS + slots + spare)
-    store["spare"] = store["heads"] + LIST_HEADS + slots
-    store["words"], store["reals"] = place * sum(words), place * reals
-    if "filter_words" in store.dtype.names:
-        store["filter_words"] = store["words"] + words[0]
-    store["random"] = np.random.SeedSequence([seed, number]).generate_state(sets, np.uint64)
-    put_params(store, variant.policy, tier.params, f"tiers.{number}.params")
-    put_params(store, variant.admission, tier.admission_params, f"tiers.{number}.admission_params")
-    run = np.zeros(1, RUN).view(np.recarray)
-    placements = {"exclusive": EXCLUSIVE, "inclusive": INCLUSIVE_BACK if tier.write == "back" else INCLUSIVE_THROUGH}
-    run[0].top, run[0].tail_first = number + 1, tail_first
-    run[0].placement = placements[tier.placement]
     nodes = 1 + sets * (LIST_HEADS + slots + spare)
     if nodes >= 2**32:
         raise InputError("is too large for this engine (2^32 slots)", path="capacity", value=tier.capacity)
-    empty = {name: sealed(np.zeros(0, dtype)) for name, dtype in COLUMNS.items()}
-    empty |= {f"out_{name}": np.zeros(0, dtype) for name, dtype in COLUMNS.items()}
+    objects = accesses.n_objects if records["object"].names != ("unused",) else 1
+    store = np.zeros(sets, records["store"])
+    place = np.arange(sets)
+    store["cap"] = tier.capacity // sets
+    store["slots"], store["spares"] = slots, spare
+    store["first"] = 1 + sets * LIST_HEADS + place * (slots + spare)
+    store["spare"] = store["first"] + slots
+    store["words"], store["reals"] = place * sum(words), place * reals
+    if "filter_words" in store.dtype.fields:
+        store["filter_words"] = store["words"] + words[0]
+    store["random"] = _random(seed, number, sets)
+    put_params(store, variant.policy, tier.params, f"tiers.{number}.params")
+    put_params(store, variant.admission, tier.admission_params, f"tiers.{number}.admission_params")
+    run = np.zeros(1, RUN)
+    placements = {"exclusive": EXCLUSIVE, "inclusive": INCLUSIVE_BACK if tier.write == "back" else INCLUSIVE_THROUGH}
+    run["top"], run["tail_first"], run["placement"] = number + 1, tail_first, placements[tier.placement]
     return State(
-        run=run,
-        event=np.zeros(1, event_dtype(variant.observed)).view(np.recarray),
-        store=store,
-        node=np.zeros(nodes, node_dtype(modules, variant.carried)).view(np.recarray),
+        run=run.view(np.recarray),
+        event=np.zeros(1, records["event"]).view(np.recarray),
+        store=store.view(np.recarray),
+        node=np.zeros(nodes, records["node"]).view(np.recarray),
         slot=np.zeros(accesses.n_objects, np.uint32),
-        object=np.zeros(accesses.n_objects if objects else 1, object_dtype(modules)).view(np.recarray),
+        object=np.zeros(objects, records["object"]).view(np.recarray),
         words=np.zeros(sum(words) * sets, np.uint32),
         reals=np.zeros(reals * sets, np.float64),
-        ids=sealed(np.zeros(0, np.uint32)),
-        kind=sealed(np.zeros(0, np.uint8)),
-        place=sealed(np.zeros(0, np.uint32)),
-        start=sealed(np.zeros(0, np.int64)),
-        found=np.zeros(0, np.uint8),
-        out_ids=np.zeros(0, np.uint32),
-        out_kind=np.zeros(0, np.uint8),
-        out_place=np.zeros(0, np.uint32),
-        **empty,
+        **_NO_EVENTS,
     )
+
+
+@lru_cache(maxsize=64)
+def _random(seed: int, number: int, sets: int) -> NDArray[np.uint64]:
+    """The first state of each set's generator."""
+    return np.random.SeedSequence([seed, number]).generate_state(sets, np.uint64).astype(np.uint64, copy=False)
 
 
 def _slots(capacity: int, accesses: Accesses) -> int:

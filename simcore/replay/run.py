@@ -96,7 +96,7 @@ class Hierarchy:
         self._loops = [engine(v, st) for v, st in zip(self._variants, self._states, strict=True)]
         self._tail_first = tail_first
         self._kept: list[NDArray[np.uint8]] | None = [] if keep_found else None
-        self.forget_counts()
+        self._count_from([laws.Held(0, 0)] * len(tiers))
 
     @property
     def step(self) -> int:
@@ -110,13 +110,16 @@ class Hierarchy:
 
     def forget_counts(self) -> None:
         """The warm-up is over."""
-        self._found = np.zeros((3, len(self._tiers) + 1), np.int64)
-        self._trainings = [0] * len(self._tiers)
-        self._training_s = [0.0] * len(self._tiers)
-        self._before = [laws.Held.of(st) for st in self._states]
         for st in self._states:
             for name in _COUNTERS:
                 st.run[name] = 0
+        self._count_from([laws.Held.of(st) for st in self._states])
+
+    def _count_from(self, before: list[laws.Held]) -> None:
+        self._before = before
+        self._found = np.zeros((3, len(self._tiers) + 1), np.int64)
+        self._trainings = [0] * len(self._tiers)
+        self._training_s = [0.0] * len(self._tiers)
 
     def preload(self) -> None:
         """Fill each tier with the most frequent objects that the tiers above it have no room for; none of it is counted."""

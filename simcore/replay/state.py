@@ -36,7 +36,7 @@ RUN = np.dtype(
 _STORE: list[tuple[str, Any]] = [
     *((name, _U8) for name in ["objects", "words", "reals", "random"]),
     *((name, _I8) for name in ["cap", "used", "count"]),
-    *((name, _U4) for name in ["heads", "fresh", "free", "spare", "spares", "slots"]),
+    *((name, _U4) for name in ["first", "fresh", "free", "spare", "spares", "slots"]),
 ]
 _NODE: list[tuple[str, Any]] = [("prev", _U4), ("next", _U4), ("obj", _U4)]
 Records = Any
@@ -48,7 +48,7 @@ class State(NamedTuple):
     run: Records  # (1,)
     event: Records  # (1,) the current access: the columns that the policy needs
     store: Records  # (sets,)
-    node: Records  # slot 0 = none; per store: list heads, resident slots, spare nodes
+    node: Records  # slot 0 = none; list heads of all stores; per store: resident slots, spare nodes
     slot: Any  # u4 (n_objects,) object -> slot, 0 = absent
     object: Records  # (n_objects,) fields of objects, present or not; (1,) if the policy has none
     words: Any  # u4, of the policy
@@ -92,6 +92,6 @@ def object_dtype(modules: Iterable[ModuleType]) -> np.dtype[Any]:
     return record([], object_fields(modules))
 
 
-def event_dtype(needed: Iterable[str]) -> np.dtype[Any]:
-    """Record of the current access."""
-    return record([(name, COLUMNS[name]) for name in needed], [])
+def event_dtype(needed: Iterable[str], steady: bool = False) -> np.dtype[Any]:
+    """Record of the current access; a field without a value says that the store is `simcore.kernel.steady`."""
+    return record([(name, COLUMNS[name]) for name in needed] + [("steady", np.uint8)] * steady, [])

@@ -355,16 +355,16 @@ def _stores(
 def _room(store: Any, modules: list[ModuleType], n_ids: int) -> dict[str, int]:
     """Give every store its nodes, its objects and the numbers of its policy. Returns how many there are of each."""
     keeps_objects = bool(object_fields(modules))
-    used = {"nodes": 1, "objects": 0, "words": 0, "reals": 0}  # node 0 is nobody's
+    used = {"nodes": 1 + LIST_HEADS * len(store), "objects": 0, "words": 0, "reals": 0}  # node 0 is nobody's
     for record in store:
         module = modules[record.policy]
         slots = min(int(record.cap), n_ids)  # no more than there are different blocks
         spares = asked(module, "SPARE_NODES", slots, n_ids)
         record.slots, record.spares = slots, spares
-        record.heads, record.spare = used["nodes"], used["nodes"] + LIST_HEADS + slots
+        record.first, record.spare = used["nodes"], used["nodes"] + slots
         record.objects, record.words, record.reals = used["objects"], used["words"], used["reals"]
         put_params(record, module, {}, "params")
-        used["nodes"] += LIST_HEADS + slots + spares
+        used["nodes"] += slots + spares
         used["objects"] += n_ids if keeps_objects else 0
         used["words"] += asked(module, "WORDS", slots, n_ids)
         used["reals"] += asked(module, "REALS", slots, n_ids)

@@ -36,8 +36,9 @@ def take_over(setup: ServingSetup, modules: list[ModuleType], old: State, new: S
         for name in _COUNTERS:
             store[name] = 0
         store["opened"], store["at_start"] = 1, store["count"]
-        slots, first = int(store["slots"]), int(store["heads"])
-        nodes = slice(first, first + LIST_HEADS + slots + int(store["spares"]))
+        slots, first, heads = int(store["slots"]), int(store["first"]), 1 + int(s) * LIST_HEADS
+        nodes = slice(first, first + slots + int(store["spares"]))
+        _copy(old.node, new.node, heads, LIST_HEADS)
         new.node[nodes] = old.node[nodes]
         new.node["ready"][nodes] = 0
         if len(new.uses) > 1:

@@ -95,7 +95,7 @@ PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # s
 FOUND = np.dtype(_fields("hits run leading resident idle ready", _I8))  # scratch: what a look-up found
 _STORE = [
     *_fields("map objects words reals random", _U8),
-    *_fields("heads free fresh policy spare spares slots", _U4),
+    *_fields("first free fresh policy spare spares slots", _U4),
     *_fields("opened at_start cap used count idle lookups hits readmission_lookups readmission_hits", _I8),
     *_fields("in_computed in_loaded in_demoted in_written out_evicted out_promoted out_dropped writes_refused", _I8),
 ]

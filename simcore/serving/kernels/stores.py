@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import LIST_HEADS, Int, Slot, kernel
+from simcore.kernel import Int, Slot, kernel
 from simcore.serving.state import State
 
 from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_pin, on_release
@@ -17,7 +17,7 @@ from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_p
 def open_stores(st: State) -> None:
     for s in range(len(st.store)):
         if st.store[s].opened == 0:  # else it goes on as an earlier run left it
-            st.store[s].fresh = st.store[s].heads + np.uint32(LIST_HEADS)
+            st.store[s].fresh = st.store[s].first
             init(st, s)
 
 

@@ -154,7 +154,7 @@ def books(policy: str) -> Books:
     spare = asked(module, "SPARE_NODES", SLOTS, OBJECTS)
     node = np.zeros(1 + LIST_HEADS + SLOTS + spare, np.dtype([*((n, dtype[n]) for n in dtype.names or ()), ("pins", np.int32)]))
     store = np.zeros(1, store_dtype([module]))
-    store["heads"], store["spare"], store["spares"] = 1, 1 + LIST_HEADS + SLOTS, spare
+    store["first"], store["spare"], store["spares"] = 1 + LIST_HEADS, 1 + LIST_HEADS + SLOTS, spare
     store["cap"] = store["slots"] = SLOTS
     put_params(store, module, {}, "params")
     known = np.zeros(OBJECTS, object_dtype([module]))

@@ -35,7 +35,7 @@ class Books(NamedTuple):
 def books(module: ModuleType, **params: float) -> Books:
     spare, words, reals = (getattr(module, name, lambda *_: 0)(SLOTS, SLOTS) for name in ("SPARE_NODES", "WORDS", "REALS"))
     store = np.zeros(1, store_dtype([module])).view(np.recarray)
-    store.heads, store.cap, store.slots, store.spare, store.spares = 1, SLOTS, SLOTS, FIRST + SLOTS, spare
+    store.first, store.cap, store.slots, store.spare, store.spares = FIRST, SLOTS, SLOTS, FIRST + SLOTS, spare
     chosen = params_model(module)(**params)
     for name in type(chosen).model_fields:
         store[name] = getattr(chosen, name)

@@ -228,7 +228,7 @@ def test_verbs_against_a_naive_list(name: str) -> None:
     for seed in range(60):
         operations, expected = naive_run(TWINS[name](), 400, seed)
         store = np.zeros(1, store_dtype([module])).view(np.recarray)
-        store.heads, store.cap = 1, SLOTS
+        store.first, store.cap = FIRST, SLOTS
         books = Books(np.zeros(FIRST + SLOTS, node_dtype([module])).view(np.recarray), store)
         victims = np.zeros(len(operations), np.int64)
         drive(books, operations, victims)

@@ -301,7 +301,7 @@ def books(module: ModuleType) -> Books:
     node = node_dtype([module], ())
     node = np.dtype([*((name, node[name]) for name in node.names or ()), ("pins", np.uint32)], align=True)
     store = np.zeros(1, store_dtype([module])).view(np.recarray)
-    store.heads, store.cap, store.random = 1, SLOTS, 7
+    store.first, store.cap, store.random = FIRST, SLOTS, 7
     store.spare, store.slots, store.spares = FIRST + SLOTS, SLOTS, spare
     if hasattr(module, "Params"):
         for name, value in module.Params().model_dump().items():

@@ -101,9 +101,9 @@ class Books(NamedTuple):
 
 def books(module: ModuleType) -> Books:
     base: list[tuple[str, Any]] = [(name, np.uint64) for name in ("objects", "words", "reals", "random")]
-    base += [("cap", np.int64), *((name, np.uint32) for name in ("heads", "spare", "slots"))]
+    base += [("cap", np.int64), *((name, np.uint32) for name in ("first", "spare", "slots"))]
     store = np.zeros(1, record(base, store_fields([module]))).view(np.recarray)
-    store.heads, store.cap, store.spare, store.slots = 1, SLOTS, FIRST + SLOTS, SLOTS
+    store.first, store.cap, store.spare, store.slots = FIRST, SLOTS, FIRST + SLOTS, SLOTS
     store.random = np.random.SeedSequence([0, 0]).generate_state(1, np.uint64)
     put_params(store, module, {}, "params")
     links: list[tuple[str, Any]] = [(name, np.uint32) for name in ("prev", "next", "obj", "pins")]
