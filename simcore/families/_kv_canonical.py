@@ -54,6 +54,7 @@ def _inactive_knobs(scenario: Scenario) -> frozenset[str]:
         frozenset() if scenario.lower_tiers and engine.load == "threshold" else _ONLY_THRESHOLD,
         frozenset() if engine.load != "never" else {"overlap"},
         frozenset() if engine.allocation == "paged" else _ONLY_PAGED,
+        frozenset() if engine.draft_tokens else {"acceptance_rate", "draft_cost"},
         frozenset() if engine.scheduling == "priority" else {"tenant_priority"},
         frozenset() if engine.reserve == "none" else {"preemption_victim", "preemption"},
         frozenset() if engine.reserve == "none" and engine.preemption == "swap" else {"swap_space_bytes"},

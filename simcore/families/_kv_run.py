@@ -182,6 +182,7 @@ def _scheduling(scenario: Scenario) -> dict[str, Any]:
     engine = scenario.engine
     same = [
         *("max_num_seqs", "max_num_batched_tokens", "chunked_prefill", "stream_interval"),
+        *("draft_tokens", "acceptance_rate", "draft_cost"),
         *("scheduling", "tenant_priority", "preemption", "preemption_victim", "reserve"),
     ]
     return {name: getattr(engine, name) for name in same} | {

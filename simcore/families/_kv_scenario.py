@@ -124,6 +124,9 @@ class Scenario(Spec):
         _check_parallel(self.on, self.gpu.count, self.model)
         kv_footprint_per_gpu(self.model, self.kv_format, self.on.tp, self.engine.sliding_window_cache)
         engine = self.engine
+        if engine.max_num_seqs * (1 + engine.draft_tokens) > engine.max_num_batched_tokens >= engine.max_num_seqs:
+            rule = f"must not exceed max_num_batched_tokens ({engine.max_num_batched_tokens}) over 1 + draft_tokens"
+            raise InputError(rule, path="engine.max_num_seqs", value=engine.max_num_seqs)
         if engine.max_num_seqs > engine.max_num_batched_tokens:
             rule = f"must not exceed max_num_batched_tokens ({engine.max_num_batched_tokens}): each sequence takes a token"
             raise InputError(rule, path="engine.max_num_seqs", value=engine.max_num_seqs)

@@ -93,6 +93,8 @@ def _scheduling_words(engine: EngineSpec) -> str:
         words += f"; clients get {engine.stream_interval} tokens a packet"
     if engine.scheduling == "priority":
         words += f"; tenants by priority {', '.join(map(str, engine.tenant_priority)) or 'alike'}"
+    if engine.draft_tokens:
+        words += f"; {engine.draft_tokens} drafted tokens a step, {engine.acceptance_rate:g} of them accepted"
     if engine.allocation != "paged":
         return words + f"; a contiguous region for each request: {engine.allocation}"
     if engine.reserve == "output":

@@ -24,6 +24,7 @@ from simcore.serving.setup import (
     RESERVES,
     SCHEDULING,
     VICTIMS,
+    YIELD_SHIFT,
     ServingSetup,
     StoreSetup,
 )
@@ -239,12 +240,21 @@ def _order(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.array([int(size - 1).bit_length() for size in sizes], np.int64)
 
 
+def _speculation(par: Any, setup: ServingSetup) -> None:
+    """Tokens that decode steps yield, compute and may need room for beyond those asked for."""
+    par.yield_shift = YIELD_SHIFT if setup.draft_tokens else 0
+    par.yielded = setup.yielded
+    par.verified = 1 + setup.draft_tokens
+    par.spare_tokens = -(-setup.yielded // (1 << par.yield_shift)) - 1
+    par.draft = setup.draft_tokens * setup.draft_cost
+
+
 def _contiguous(par: Any, arrays: TraceArrays, room: NDArray[np.int64]) -> None:
     """Admission asks the tree alone: for the rest every sequence has one private page, of which there are enough."""
     par.contiguous = 1
     par.pool_order = room.shape[1].bit_length() - 2
     par.largest_order = room[0, 1]
-    par.page = arrays.longest + 1
+    par.page = arrays.longest + 1 + par.spare_tokens
     par.unit_pages = 1
     par.pool_pages = 1 << 40
 
@@ -280,6 +290,7 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int,
     par.swap_pages = setup.swap_pages if setup.preemption == "swap" else 0
     par.swap_read = _ps(setup.host_link_read_s_per_block / par.unit_pages)
     par.swap_write = _ps(setup.host_link_write_s_per_block / par.unit_pages)
+    _speculation(par, setup)
     par.reserve = RESERVES.index(setup.reserve)
     par.min_match = setup.routing.min_match
     par.max_load_gap = setup.routing.max_load_gap

@@ -22,6 +22,7 @@ SCHEDULING = ("fcfs", "priority")
 VICTIMS = ("last_admitted", "least_computed")
 RESERVES = ("none", "output")
 PREEMPTIONS = ("recompute", "swap")
+YIELD_SHIFT = 20  # tokens of speculative steps are counted in 2^-20
 ALLOCATIONS = ("paged", "max", "pow2", "oracle")
 
 
@@ -107,6 +108,10 @@ class ServingSetup:
         allocation: "paged", or a contiguous region for each sequence, taken on admission from a buddy allocator and shared with
             nobody: for `max_model_len` tokens ("max"), for its prompt and its output rounded up to a power of two ("pow2"), or
             for exactly its tokens ("oracle"). Nothing is reused or preempted then, and there are no tiers.
+        draft_tokens: k tokens that a draft proposes to each decoding sequence for a step, all verified in it; 0: none.
+        acceptance_rate: a, with which each is accepted if those before it are; a step yields (1 - a^(k+1)) / (1 - a) tokens on
+            average, and everybody the average (Leviathan et al., arXiv 2211.17192, equation 1).
+        draft_cost: time of one of the k passes of the draft, as a share of a step of the target (c of that paper).
         load_rule: what to do with blocks found below HBM: "always", "never", "cheaper" (than computing them) or "threshold".
         min_load_tokens, max_waiting: of "threshold": load if at least so many tokens can be loaded while at most so many
             requests wait or load on the replica (the one in question included).
@@ -159,6 +164,9 @@ class ServingSetup:
     swap_pages: int = 0
     reserve: str = "none"
     allocation: str = "paged"
+    draft_tokens: int = 0
+    acceptance_rate: float = 0.0
+    draft_cost: float = 0.0
     load_rule: str = "cheaper"
     min_load_tokens: int = 0
     max_waiting: int = 0
@@ -206,6 +214,7 @@ class ServingSetup:
             )
         _one_of("scheduling", self.scheduling, SCHEDULING)
         _one_of("preemption_victim", self.preemption_victim, VICTIMS)
+        self._validate_speculation()
         _one_of("allocation", self.allocation, ALLOCATIONS)
         if self.allocation == "max" and self.max_model_len is None:
             raise InputError("must be given with allocation max", path="max_model_len", value=None)
@@ -219,9 +228,11 @@ class ServingSetup:
         if self.unit_tokens % self.page_tokens:
             rule = f"must be a multiple of page_tokens ({self.page_tokens})"
             raise InputError(rule, path="unit_tokens", value=self.unit_tokens)
-        if self.max_num_seqs > self.max_num_batched_tokens:
+        if self.max_num_seqs * (1 + self.draft_tokens) > self.max_num_batched_tokens:
             rule = f"must not exceed max_num_batched_tokens ({self.max_num_batched_tokens})"
             hint = "each decoding sequence takes a token of the step"
+            if self.draft_tokens:
+                rule += f" over 1 + draft_tokens ({1 + self.draft_tokens})"
             raise InputError(rule, path="max_num_seqs", value=self.max_num_seqs, hint=hint)
         names = [tier.name for tier in self.tiers]
         for number, tier in enumerate(self.tiers):
@@ -248,6 +259,22 @@ class ServingSetup:
             self.network.validate(self.replicas)
         except InputError as error:
             raise error.within(prefix="network") from None
+
+    def _validate_speculation(self) -> None:
+        if not 0 <= self.draft_tokens <= 64:
+            raise InputError("must be between 0 and 64", path="draft_tokens", value=self.draft_tokens)
+        for path, high in (("acceptance_rate", 1.0), ("draft_cost", 100.0)):
+            value = getattr(self, path)
+            if not 0 <= value <= high:
+                raise InputError(f"must be between 0 and {high:g}", path=path, value=value)
+
+    @property
+    def yielded(self) -> int:
+        """Tokens that a decode step yields each sequence on average, in units of 2^-YIELD_SHIFT; 1 without speculation."""
+        if self.draft_tokens == 0:
+            return 1
+        expected: float = sum(self.acceptance_rate**i for i in range(self.draft_tokens + 1))
+        return round(expected * (1 << YIELD_SHIFT))
 
     def _validate_costs(self) -> None:
         costs = self.costs

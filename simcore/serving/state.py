@@ -50,10 +50,11 @@ PAR = np.dtype(  # one record: every knob and cost
     _fields("requests replicas tiers waves unit page unit_pages pool_pages budget max_seqs chunked router", _I8)
     + _fields("max_length stream priority classes victim reserve swap_pages swap_read swap_write", _I8)
     + _fields("contiguous pool_order largest_order", _I8)
+    + _fields("yielded yield_shift verified spare_tokens", _I8)  # speculative decoding; without: 1, 0, 1, 0
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + _fields("overlap prefetch prefetch_timeout regions max_load_gap", _I8)
-    + _fields("pair min_match max_load_ratio running_weight", _F8)
+    + _fields("pair draft min_match max_load_ratio running_weight", _F8)
 )
 STAT = np.dtype(  # one record: progress and totals
     _fields("fault acting clock now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
@@ -84,7 +85,7 @@ REPLICA = np.dtype(  # (R,)
     + _fields("private promised blocked current pairs load_until completed_n", _I8)
     + _fields("queue_head queue_n run_tail run_n ended_head ended_tail load_n packet_n", _I8)
     + _fields("region travelling work_waiting work_running", _I8)
-    + _fields("swap_n swap_used waiting", _I8)
+    + _fields("swap_n swap_used waiting tick", _I8)  # tick: decode steps; step: tokens of each in them
 )
 TIER = np.dtype(
     _fields("store read write inclusive copy_after shared", _I8)

@@ -42,6 +42,11 @@ class EngineSpec(Spec):
             introduced paging (arXiv 2309.06180): one contiguous region from a buddy allocator, on admission, for
             `max_model_len` tokens ("max"), for prompt and output rounded up to a power of two ("pow2"), or for its exact
             length ("oracle"); nothing is then shared, reused or preempted, and there is no tier below HBM.
+        draft_tokens: k tokens a draft model proposes for each decoding sequence and step, verified in it (the step computes
+            k + 1 tokens for each); 0: no speculative decoding.
+        acceptance_rate: share a of proposed tokens that are accepted; a step then yields (1 - a^(k+1)) / (1 - a) tokens of a
+            sequence, the mean of arXiv 2211.17192 (equation 1), without its spread.
+        draft_cost: time of one pass of the draft as a share of a step of the target; k of them precede each step.
         load: what to do with a prefix found below HBM: "always" load, "never" (recompute), "cheaper" of the two by
             estimate, or "threshold": load when at least `min_load_tokens` can be had and at most `max_waiting` requests wait
             or load, this one counted (vLLM counts those that load among the waiting). The defaults of the two are those of a
@@ -86,6 +91,9 @@ class EngineSpec(Spec):
     swap_space_bytes: Bytes = 4 * 2**30
     reserve: Literal["none", "output"] = "none"
     allocation: Literal["paged", "max", "pow2", "oracle"] = "paged"
+    draft_tokens: Annotated[int, Field(ge=0, le=64)] = 0
+    acceptance_rate: Annotated[float, Field(ge=0, le=1)] = 0.7
+    draft_cost: Annotated[float, Field(ge=0, le=100)] = 0.0
     load: Literal["always", "never", "cheaper", "threshold"] = "cheaper"
     min_load_tokens: Annotated[int, Field(ge=0)] = 1024
     max_waiting: Annotated[int, Field(ge=0)] = 8

@@ -95,6 +95,8 @@ class Replica:
         self.wake: float = NEVER  # when it ends, or the next may start
         self.busy_time = 0
         self.swapped = 0  # pages in swap space
+        self.ticks = 0  # decode steps so far
+        self.tokens = 1  # that the step yields each decoding request
         self.rooms = Rooms(setup.pool_pages)
         self.total: Counter[str] = Counter()
 
@@ -215,7 +217,10 @@ class Replica:
         n = len(self.decoding)
         if self.prefill or n:
             costs = self.setup.costs
-            time = self.lin[self.prefill + n] + picoseconds(costs.seq_s) * n
+            drafts = self.setup.draft_tokens
+            time = self.lin[self.prefill + n * (1 + drafts)] + picoseconds(costs.seq_s) * n
+            time += int(drafts * self.setup.draft_cost * self.lin[n])
+            self.tokens = self.clock(self.ticks + 1) - self.clock(self.ticks)
             time += picoseconds(costs.kv_s_per_token) * sum(q.computed for q in self.decoding)
             time += int(costs.pair_s * PICOSECONDS * self.pairs)
             if self.late:
@@ -228,7 +233,7 @@ class Replica:
             self.start, self.wake = now, now + time
             if self.queue and n:
                 self.total.update(full_steps=1, full_tokens=sum(q.computed for q in self.decoding))
-            self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill, decode_tokens=n)
+            self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill)
         else:
             self.wake = min((q.ready for q in self.those("loading") + self.those("returning")), default=NEVER)
 
@@ -237,7 +242,8 @@ class Replica:
         self.resume(now)
         if self.setup.chunked_prefill:
             self.secure_pages(now)
-            self.fill(self.setup.max_num_batched_tokens - len(self.those("decode")), now)
+            verified = len(self.those("decode")) * (1 + self.setup.draft_tokens)
+            self.fill(self.setup.max_num_batched_tokens - verified, now)
         else:
             self.fill(self.setup.max_num_batched_tokens, now)
             if not self.prefill:
@@ -250,11 +256,12 @@ class Replica:
                 self.compose(now)
 
     def secure_pages(self, now: int) -> None:
-        while short := [q for q in self.those("decode") if q.private(q.computed + 1, len(q.held)) > q.pages]:
-            if len(short) <= self.available():
-                self.make_room(len(short), now)
-                for q in short:
-                    q.pages += 1
+        tokens = self.clock(self.ticks + 1) - self.clock(self.ticks)
+        while short := {q: q.private(q.computed + tokens, len(q.held)) - q.pages for q in self.those("decode")}:
+            if sum(short.values()) <= self.available():
+                self.make_room(sum(short.values()), now)
+                for q, pages in short.items():
+                    q.pages += pages
                 return
             self.preempt(now)
 
@@ -307,14 +314,18 @@ class Replica:
             assert self.pool.pinned(block)
             self.tiers.write_through(block, now)
         for q in self.decoding:
-            q.computed += 1
+            q.computed += self.tokens
+        self.ticks += 1 if self.decoding else 0
+        step_tokens = {q.number: self.tokens for q in self.decoding}
         through = sorted(self.decoding, key=lambda q: q.number) + self.ended
         self.start, self.ended, self.new = None, [], []
         for q in through:
             if q.state != "decode":
                 q.go("decode", now)
-            q.generated += 1
-            if q.generated == min(self.setup.stream_interval, q.output):
+            before = q.generated
+            q.generated = min(before + step_tokens.get(q.number, 1), q.output)
+            self.total["decode_tokens"] += q.generated - before if q.number in step_tokens else 0
+            if before < min(self.setup.stream_interval, q.output) <= q.generated:
                 q.first = now
             if q.generated == q.output:
                 q.finish, q.pages = now, 0
@@ -342,8 +353,8 @@ class Replica:
         promised = self.promised()
         needed = q.all_pages(q.target)
         if self.setup.reserve == "output":
-            needed = q.all_pages(q.most)
-            promised = sum(p.all_pages(p.most) - self.unit_pages * len(p.held) - p.pages for p in self.running)
+            needed = q.all_pages(q.most + self.spare)
+            promised = sum(p.all_pages(p.most + self.spare) - self.unit_pages * len(p.held) - p.pages for p in self.running)
         if needed - self.unit_pages * pinned > self.available() - promised or not self.has_room(q):
             return False
         self.count_hits(q, where)
@@ -359,6 +370,15 @@ class Replica:
         if q.state == "prefill":
             self.current = q
         return True
+
+    def clock(self, ticks: int) -> int:
+        """Tokens of a sequence in the first `ticks` decode steps of this replica."""
+        return ticks * self.setup.yielded // (2**20 if self.setup.draft_tokens else 1)
+
+    @property
+    def spare(self) -> int:
+        """Tokens that the last step of a request may yield beyond those asked for."""
+        return -(-self.setup.yielded // 2**20) - 1 if self.setup.draft_tokens else 0
 
     def promised(self) -> int:
         return sum(p.all_pages(p.target) - self.unit_pages * len(p.held) for p in self.those("loading"))

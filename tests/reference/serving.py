@@ -147,7 +147,7 @@ class Serving:
         q.arrival = self.now
         if self.closed and not self.chained(q):
             self.places.remove(min(self.places))
-        too_large = q.all_pages(q.most) > self.setup.pool_pages
+        too_large = q.all_pages(q.most + self.replicas[0].spare) > self.setup.pool_pages
         if self.setup.allocation != "paged":
             too_large = q.room_pages > Rooms(self.setup.pool_pages).largest(0, Rooms(self.setup.pool_pages).whole)
         if q.most + 1 > (self.setup.max_model_len or NEVER) or too_large:

@@ -93,7 +93,7 @@ def admit(st: State, r: Int) -> Bool:
         count_resident(st)
     else:
         find_run(st, r, q)
-    tokens = st.job[q].prompt + st.job[q].output - 1 if par.reserve else req.target
+    tokens = st.job[q].prompt + st.job[q].output - 1 + par.spare_tokens if par.reserve else req.target
     needed = sequence_pages(st, q, tokens) - par.unit_pages * found.resident
     promised = reserved_pages(st, r) if par.reserve else rep.promised
     fits = needed <= available_pages(st, r) - par.unit_pages * found.idle - promised
@@ -128,7 +128,9 @@ def reserved_pages(st: State, r: Int) -> Int:
     q = st.replica[r].run_tail
     while q != NONE:
         job = st.job[q]
-        pages += sequence_pages(st, q, job.prompt + job.output - np.int64(1)) - st.par.unit_pages * st.request[q].held
+        pages += (
+            sequence_pages(st, q, job.prompt + job.output - 1 + st.par.spare_tokens) - st.par.unit_pages * st.request[q].held
+        )
         q = st.request[q].run_prev
     return pages
 

@@ -123,7 +123,7 @@ def arrive(st: State, q: Int) -> None:
     if st.par.arrivals == CLOSED and not waits_for_another(st, q):
         take_place(st)
     longest = np.int64(st.job[q].prompt) + st.job[q].output - 1  # the last token is never computed on
-    too_long = longest >= st.par.max_length or sequence_pages(st, q, longest) > st.par.pool_pages
+    too_long = longest >= st.par.max_length or sequence_pages(st, q, longest + st.par.spare_tokens) > st.par.pool_pages
     if too_long or (st.par.contiguous and req.order_pages > st.par.largest_order):
         req.state = REJECTED
         req.replica = NONE

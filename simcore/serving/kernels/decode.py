@@ -1,7 +1,7 @@
 """Decode: pages for the next step, and the leap, which does many equal steps as one.
 
 Step j after the present one (j = 0, 1, ...) takes `base + kv * (context + decoding * j)`, and of the decoding sequences those
-at page phase -(step + j) need a page for it. Both sums have closed forms in integers.
+at page phase -(step + j) need a page for it. Both sums have closed forms in integers, also where steps yield several tokens.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from simcore.serving.state import State
 from .pool import available_pages, free_pages, take_private
 from .sequences import loading_heap, preempt
 from .swapping import swap_heap
+from .tokens import contexts, tick_at, tokens_in
 
 
 @kernel
 def pages_needed(st: State, r: Int, first: Int, last: Int) -> Int:
-    """Pages that steps first .. last-1 from now need."""
+    """Pages that the tokens first .. last-1 from now, of each sequence, need."""
     rep = st.replica[r]
     page = st.par.page
-    rounds = (last - first) // page  # in a round of `page` steps each sequence needs one page
+    rounds = (last - first) // page  # in a round of `page` tokens each sequence needs one page
     pages = rounds * rep.decoding
     phase = (-(rep.step + first)) % page
     for _ in range(last - first - rounds * page):
@@ -35,7 +36,7 @@ def secure_pages(st: State, r: Int) -> None:
     """Take the pages of the next decode step, preempting until they are available."""
     rep = st.replica[r]
     while rep.decoding > 0 and st.stat.fault == 0:
-        pages = st.phase[r * st.par.page + (-rep.step) % st.par.page]
+        pages = pages_needed(st, r, np.int64(0), tokens_in(st, r, np.int64(1)))
         if pages <= available_pages(st, r):
             st.stat.acting = st.par.requests  # nobody in particular
             take_private(st, r, pages)
@@ -46,16 +47,14 @@ def secure_pages(st: State, r: Int) -> None:
 @kernel
 def span(st: State, r: Int, steps: Int) -> Int:
     """Time of the next `steps` decode steps."""
-    rep = st.replica[r]
-    contexts = steps * rep.context + rep.decoding * (steps * (steps - 1) // 2)
-    return steps * rep.step_base + st.par.kv * contexts
+    return steps * st.replica[r].step_base + st.par.kv * contexts(st, r, steps)
 
 
 @kernel
 def steps_to_reach(st: State, r: Int, time: Int) -> Int:
     """Smallest number of steps, at least 1, that take `time` or longer: a float estimate, corrected in integers."""
     rep = st.replica[r]
-    square = 0.5 * st.par.kv * rep.decoding
+    square = 0.5 * st.par.kv * rep.decoding * st.par.yielded / (1 << st.par.yield_shift)
     linear = rep.step_base + st.par.kv * rep.context - square
     estimate = time / linear
     if square > 0.0:
@@ -72,14 +71,15 @@ def steps_to_reach(st: State, r: Int, time: Int) -> Int:
 def steps_within(st: State, r: Int, steps: Int, pages: Int) -> Int:
     """Largest number of steps, from 1 to `steps`, whose pages beyond the first step's are at most `pages`."""
     rep = st.replica[r]
-    if pages_needed(st, r, np.int64(1), steps) <= pages:
+    first = tokens_in(st, r, np.int64(1))
+    if pages_needed(st, r, first, tokens_in(st, r, steps)) <= pages:
         return steps
-    fitting = 1 + st.par.page * (pages // rep.decoding)  # whole rounds
-    taken = pages_needed(st, r, np.int64(1), fitting)
+    fitting = first + st.par.page * (pages // rep.decoding)  # whole rounds
+    taken = pages_needed(st, r, first, fitting)
     while True:
         taken += pages_needed(st, r, fitting, fitting + 1)
         if taken > pages:
-            return fitting
+            return tick_at(st, rep.step + fitting + 1) - 1 - rep.tick
         fitting += 1
 
 
@@ -90,7 +90,7 @@ def leap(st: State, r: Int) -> Int:
     rep = st.replica[r]
     if st.par.leap == 0:
         return np.int64(1)
-    steps = st.heap[r * st.par.max_seqs].key - rep.step
+    steps = st.heap[r * st.par.max_seqs].key - rep.tick
     pages = available_pages(st, r) if st.par.quiet_eviction else free_pages(st, r)
     steps = steps_within(st, r, steps, pages)
     if rep.load_n > 0:

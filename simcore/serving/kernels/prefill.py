@@ -98,7 +98,7 @@ def prefills(st: State, r: Int) -> Int:
     """Fill what the decoding sequences leave of the step's budget with prefill; returns its tokens."""
     par = st.par
     rep = st.replica[r]
-    budget = par.budget - rep.decoding if par.chunked else par.budget
+    budget = par.budget - rep.decoding * par.verified if par.chunked else par.budget
     tokens = np.int64(0)
     while tokens < budget:
         q = next_prefill(st, r)

@@ -17,6 +17,7 @@ from .queues import queue_return, run_remove
 from .rooms import give_room
 from .stores import find, unpin
 from .swapping import swap_heap, swap_out
+from .tokens import tick_at
 
 
 @kernel
@@ -52,11 +53,11 @@ def join_decode(st: State, r: Int, q: Int) -> None:
     req.joined = rep.step
     rep.context += req.computed
     st.phase[page_phase(st, r, q)] += 1
-    last_step = rep.step + st.job[q].output - req.generated
+    last_step = tick_at(st, rep.step + st.job[q].output - req.generated)
     heap_push(st.heap, r * st.par.max_seqs, rep.decoding, last_step, q)
     packet = first_packet(st, q)
     if req.generated < packet:
-        heap_push(st.heap, packet_heap(st, r), rep.packet_n, rep.step + packet - req.generated, q)
+        heap_push(st.heap, packet_heap(st, r), rep.packet_n, tick_at(st, rep.step + packet - req.generated), q)
         rep.packet_n += 1
     rep.decoding += 1
 
@@ -73,6 +74,10 @@ def leave_decode(st: State, r: Int, q: Int) -> None:
     req.pages = private_pages(st, q, req.computed, req.held)
     rep.context -= req.computed
     rep.decoding -= 1
+    beyond = max(req.generated - st.job[q].output, 0)  # the last step yielded more than was asked for
+    req.computed -= beyond
+    req.generated -= beyond
+    st.stat.decode_tokens -= beyond
 
 
 @kernel

@@ -19,6 +19,7 @@ from .queues import run_remove
 from .sequences import end_prefill, first_packet, join_decode, leave_decode, loading_heap, packet_heap, preempt, release, resume
 from .stores import find, reference
 from .swapping import swap_heap
+from .tokens import contexts, tokens_in
 from .transfer import copy_down
 
 
@@ -60,7 +61,9 @@ def start_step(st: State, r: Int) -> None:
     rep.start = now
     rep.waiting = min(rep.queue_n, 1)
     rep.busy = 1
-    rep.step_base = st.lin[decoding + rep.prefill] + par.seq * decoding
+    rep.step_base = st.lin[decoding * par.verified + rep.prefill] + par.seq * decoding
+    if par.draft > 0:
+        rep.step_base += np.int64(par.draft * st.lin[decoding])
     if rep.prefill > 0:
         rep.steps = 1 if decoding > 0 else 0
         kv = par.kv * rep.context if decoding > 0 else np.int64(0)
@@ -131,19 +134,21 @@ def end_step(st: State, r: Int) -> None:
 def end_decode(st: State, r: Int) -> None:
     rep = st.replica[r]
     stat = st.stat
+    first, tokens = tokens_in(st, r, np.int64(1)), tokens_in(st, r, rep.steps)
     if rep.steps > 1:
         stat.acting = st.par.requests
-        take_private(st, r, pages_needed(st, r, np.int64(1), rep.steps))
+        take_private(st, r, pages_needed(st, r, first, tokens))
     if rep.packet_n > 0:
         send_packets(st, r)
     if rep.waiting:
         stat.full_steps += rep.steps
-        stat.full_tokens += rep.steps * rep.context + rep.decoding * (rep.steps * (rep.steps - 1) // 2)
-    rep.step += rep.steps
-    rep.context += rep.decoding * rep.steps
-    stat.decode_tokens += rep.decoding * rep.steps
+        stat.full_tokens += contexts(st, r, rep.steps)
+    rep.tick += rep.steps
+    rep.step += tokens
+    rep.context += rep.decoding * tokens
+    stat.decode_tokens += rep.decoding * tokens
     heap = r * st.par.max_seqs
-    while rep.decoding > 0 and st.heap[heap].key <= rep.step:
+    while rep.decoding > 0 and st.heap[heap].key <= rep.tick:
         q = st.heap[heap].value
         heap_pop(st.heap, heap, rep.decoding)
         leave_decode(st, r, q)
@@ -155,8 +160,8 @@ def send_packets(st: State, r: Int) -> None:
     """First packets that became full during the step or leap which ends now (its steps are not yet counted)."""
     rep = st.replica[r]
     heap = packet_heap(st, r)
-    while rep.packet_n > 0 and st.heap[heap].key <= rep.step + rep.steps:
-        steps = st.heap[heap].key - rep.step
+    while rep.packet_n > 0 and st.heap[heap].key <= rep.tick + rep.steps:
+        steps = st.heap[heap].key - rep.tick
         st.request[st.heap[heap].value].first = st.stat.now if steps == rep.steps else rep.start + span(st, r, steps)
         heap_pop(st.heap, heap, rep.packet_n)
         rep.packet_n -= 1

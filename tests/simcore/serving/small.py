@@ -159,7 +159,14 @@ def small_case(rng: Random) -> tuple[Trace, ServingSetup]:
     unit = page * rng.choice([1, 2, 4])
     trace = small_trace(rng, rng.choice([g for g in (1, 2, 4, 8, 16) if unit % g == 0]))
     setup = small_setup(rng, trace, unit, page)
-    return trace, contiguous(setup, trace) if rng.random() < 0.1 else setup
+    setup = contiguous(setup, trace) if rng.random() < 0.1 else setup
+    return trace, speculative(setup, rng.random(), rng.random()) if rng.random() < 0.3 else setup
+
+
+def speculative(setup: ServingSetup, more: float, accepted: float) -> ServingSetup:
+    """The same with as many drafted tokens as seats and budget allow, up to 4; two numbers of [0, 1) say how."""
+    drafts = min(4, int(1 + 4 * more), setup.max_num_batched_tokens // setup.max_num_seqs - 1)
+    return replace(setup, draft_tokens=drafts, acceptance_rate=accepted, draft_cost=0.125 if more < 0.5 else 0.0)
 
 
 def contiguous(setup: ServingSetup, trace: Trace) -> ServingSetup:
