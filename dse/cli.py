@@ -294,6 +294,46 @@ def size(
 
 
 @app.command()
+def calibrate(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="CSV of runs, client results, logs, metrics.")],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="A model preset or config.json.")] = None,
+    gpu: Annotated[str | None, typer.Option(metavar="NAME", help="A GPU preset.")] = None,
+    family: Annotated[str | None, typer.Option(metavar="NAME", help="vllm, sglang or trtllm; default: vllm.")] = None,
+    tp: Annotated[int | None, typer.Option(min=1, metavar="N", help="Tensor-parallel GPUs.")] = None,
+    pp: Annotated[int | None, typer.Option(min=1, metavar="N", help="Pipeline stages.")] = None,
+    dp: Annotated[int | None, typer.Option(min=1, metavar="N", help="Data-parallel ranks.")] = None,
+    ep: Annotated[bool, typer.Option("--ep", help="Whole experts on each GPU.")] = False,
+    kv_format: Annotated[str | None, typer.Option(metavar="NAME", help="Format of the KV cache; default: bf16.")] = None,
+    weight_format: Annotated[str | None, typer.Option(metavar="NAME", help="Default: that of the checkpoint.")] = None,
+    client: Annotated[
+        str | None, typer.Option(metavar="NAME", help="varied, fixed or lockstep clients; choose: what explains best.")
+    ] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, metavar="N", help="Requests in flight, if a file has none.")] = None,
+    input_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Of a request, if a file has none.")] = None,
+    output_tokens: Annotated[int | None, typer.Option(min=2, metavar="N", help="Of a request, if a file has none.")] = None,
+    written: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Where the constants go; default: print them.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Fit constants to your measurements, with their errors, for engine.family: mine.yaml.
+
+    Reads a CSV of runs, results of vllm bench serve and sglang.bench_serving, LMCache's transfer lines, vLLM's start-up log
+    and metrics.
+    """
+    from dse.commands.calibrate import run
+
+    said = {
+        "model": model, "gpu": gpu, "family": family, "tp": tp, "pp": pp, "dp": dp, "ep": ep or None, "kv_format": kv_format,
+        "weight_format": weight_format, "client": client, "concurrency": concurrency, "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+    }  # fmt: skip
+    return run(files, said, written, Output.current().configured(quiet=quiet, verbose=verbose))
+
+
+@app.command()
 def presets(
     kind: Annotated[str | None, typer.Argument(metavar="[KIND]", help="models, gpus, tiers, workloads ...")] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One preset.")] = None,

@@ -13,6 +13,7 @@ from simcore.errors import InputError, SimcoreError
 
 if TYPE_CHECKING:
     from simcore.accounting import Account, Errors, Round
+    from simcore.calibration.user import Calibration, calibrate_files
     from simcore.families._kv_size import deployment_of
     from simcore.metrics import METRICS, Metric, find_metric, mean_values, metric_values
     from simcore.outcome import Outcome
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "accounting": "Account Errors Round",
+    "calibration.user": "Calibration calibrate_files",
     "families._kv_size": "deployment_of",
     "metrics": "METRICS Metric find_metric mean_values metric_values",
     "outcome": "Outcome",
@@ -94,6 +96,7 @@ __all__ = [
     "METRICS",
     "Accesses",
     "Account",
+    "Calibration",
     "Compared",
     "Curve",
     "Deployment",
@@ -114,6 +117,7 @@ __all__ = [
     "account",
     "build_deployment",
     "build_scenario",
+    "calibrate_files",
     "canonical",
     "check_workload",
     "compare_formats",

@@ -64,7 +64,8 @@ class Errors:
     """How far the latencies of a scenario are expected to be off: median relative errors; None where nobody measured.
 
     Attributes:
-        kind: what the step times rest on: "calibrated" (this model, GPU and engine), "another model", "uncalibrated".
+        kind: what the step times rest on: "calibrated" (this model, GPU and engine), "another model", "similar hardware",
+            "uncalibrated", or "own" (a file of constants that names no GPU).
     """
 
     kind: str

@@ -149,6 +149,18 @@ def _energy(o: Outcome) -> float | None:
     return power * o.busy_s / o.total_output_tokens if power is not None and o.total_output_tokens else None
 
 
+def _transfer_energy(o: Outcome) -> float | None:
+    """Joules of all links per output token; None if a link that moved something does not say what a byte costs."""
+    joules = 0.0
+    for link in o.links:
+        moved = link.bytes_read + link.bytes_written
+        per_byte = o.static.get(f"transfer_j_per_byte_{link.name}")
+        if moved and per_byte is None:
+            return None
+        joules += moved * (per_byte or 0.0)
+    return joules / o.total_output_tokens if o.total_output_tokens else None
+
+
 _row("throughput", "tokens/s", "max", "output tokens per second, first arrival to last finish", _throughput,
      suffix="_tokens_per_s")  # fmt: skip
 _row("request_rate", "requests/s", "max", "requests finished per second, first arrival to last finish", _request_rate,
@@ -207,6 +219,9 @@ _row("energy_j_per_token", "J/token", "min", "GPU board power while busy per out
      _energy)  # fmt: skip
 _row("max_concurrency", "requests", "max", "requests of max_model_len tokens that the pool of a replica holds at once",
      lambda o: o.static.get("max_concurrency"), static=True)  # fmt: skip
+_row("transfer_energy_j_per_token", "J/token", "min",
+     "energy of the bytes moved over every link per output token; unknown if a link in use does not say what a byte costs",
+     _transfer_energy)  # fmt: skip
 _static("hbm_bytes", "bytes", "weights, activation and runtime reserve and KV pool, of all GPUs")
 _static("hbm_cost_usd", "USD", "hbm_bytes at the GPU's price per GiB of its memory")
 _static("memory_cost_usd", "USD", "hbm_cost_usd and every lower tier")

@@ -8,6 +8,8 @@ from simcore.families._kv_routing import canonical_routing
 from simcore.families._kv_scenario import Scenario
 from simcore.families._kv_static import held as held_pool
 from simcore.plugins import find
+from simcore.presets.loader import is_path
+from simcore.roofline.constants import load_constants
 from simcore.roofline.paging import tier_block_bytes
 from simcore.serving.engine import FAMILY
 from simcore.serving.setup import default_write_policy
@@ -31,6 +33,7 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
         "parallel": {**_plain(scenario.on), "stage_layers": scenario.on.layers_by_stage(scenario.model.layers)},
         "replicas": scenario.replicas,
         **canonical_routing(scenario),
+        "constants": _own_constants(scenario),
         "engine": _plain(scenario.engine, drop=_inactive_knobs(scenario)),
         "kv_format": _formats(scenario),
         "weight_format": scenario.weights,
@@ -40,6 +43,12 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
         "slo": _plain(scenario.slo),
         "start": _plain(scenario.start) if _starts_full(scenario) else None,
     }
+
+
+def _own_constants(scenario: Scenario) -> dict[str, Any] | None:
+    """What a file of constants says: its path alone would not tell that it was changed."""
+    family = scenario.engine.family
+    return _plain(load_constants(family), drop={"preset"}) if is_path(family) else None
 
 
 def _plain(spec: Spec, drop: set[str] | frozenset[str] = frozenset()) -> dict[str, Any]:

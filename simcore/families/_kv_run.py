@@ -152,7 +152,7 @@ def _tiers_and_links(scenario: Scenario, pages: int, block_bytes_per_gpu: float)
     """The fields of the setup about tiers below HBM: what they are, what moves when, how long it takes."""
     engine, gpu = scenario.engine, scenario.gpu
     copies = pages * copies_per_block(scenario.model, engine.kv_layout)
-    host_s = host_link_seconds_per_block(gpu, find_constants(gpu, engine.family), block_bytes_per_gpu, copies)
+    host_s = host_link_seconds_per_block(gpu, find_constants(gpu, engine.family, scenario.model), block_bytes_per_gpu, copies)
     return {
         "tiers": tuple(_store(scenario, name, pages, copies) for name in scenario.lower_tiers),
         "host_link_read_s_per_block": host_s,

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationInfo, model_validator
 
 from simcore.errors import InputError
 from simcore.presets import Gpu, Model, Tier
+from simcore.presets.loader import is_path
 from simcore.quantization.kv_bytes import kv_footprint_per_gpu
 from simcore.quantization.weights import find_weight_format
 from simcore.roofline.constants import find_constants
@@ -98,12 +99,14 @@ class Scenario(Spec):
     @classmethod
     def _absolute_trace(cls, data: Any, info: ValidationInfo) -> Any:
         """A trace is named relative to the file that names it; from here on its path holds everywhere."""
-        base_dir = (info.context or {}).get("base_dir")
-        workload = data.get("workload") if isinstance(data, Mapping) else None
-        if base_dir is None or not isinstance(workload, Mapping) or not isinstance(workload.get("trace"), str):
-            return data
-        path = (Path(base_dir) / Path(workload["trace"]).expanduser()).resolve()
-        return {**data, "workload": {**workload, "trace": str(path)}}
+        return _absolute(data, info, "workload", "trace")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _absolute_constants(cls, data: Any, info: ValidationInfo) -> Any:
+        """So is a file of constants."""
+        family = data["engine"].get("family") if isinstance(data, Mapping) and isinstance(data.get("engine"), Mapping) else None
+        return _absolute(data, info, "engine", "family") if isinstance(family, str) and is_path(family) else data
 
     @model_validator(mode="before")
     @classmethod
@@ -141,7 +144,7 @@ class Scenario(Spec):
             find_weight_format(self.weights)
         except InputError as error:
             raise error.within(prefix="weight_format") from None
-        find_constants(self.gpu, self.engine.family)
+        find_constants(self.gpu, self.engine.family, self.model)
         return self
 
     @property
@@ -166,6 +169,15 @@ class Scenario(Spec):
     def copies(self, tier: TierSpec) -> int:
         """How many of a lower tier the whole system has."""
         return 1 if tier.shared else self.replicas
+
+
+def _absolute(data: Any, info: ValidationInfo, part: str, key: str) -> Any:
+    base_dir = (info.context or {}).get("base_dir")
+    inner = data.get(part) if isinstance(data, Mapping) else None
+    if base_dir is None or not isinstance(inner, Mapping) or not isinstance(inner.get(key), str):
+        return data
+    path = (Path(base_dir) / Path(inner[key]).expanduser()).resolve()
+    return {**data, part: {**inner, key: str(path)}}
 
 
 def _check_parallel(on: ParallelSpec, gpus: int, model: ModelSpec) -> None:

@@ -27,7 +27,10 @@ def held(scenario: Scenario) -> Pool:
 
 def costs_of(scenario: Scenario) -> StepCosts:
     """Step times of a replica."""
-    budget, constants = scenario.engine.max_num_batched_tokens, find_constants(scenario.gpu, scenario.engine.family)
+    budget, constants = (
+        scenario.engine.max_num_batched_tokens,
+        find_constants(scenario.gpu, scenario.engine.family, scenario.model),
+    )
     return step_costs(scenario.model, scenario.gpu, scenario.kv_format, scenario.weights, budget, constants, scenario.on)
 
 
@@ -72,4 +75,6 @@ def static_metrics(scenario: Scenario) -> dict[str, float | None]:
         "kv_bits": _kv_bits(scenario),
         "quality_loss": None if loss is None else loss.value,
         "gpu_power_w": gpu.power_w * gpu.count,
+        "transfer_j_per_byte_host": gpu.host_link_j_per_byte,
+        **{f"transfer_j_per_byte_{name}": tier.transfer_j_per_byte for name, tier in scenario.lower_tiers.items()},
     }

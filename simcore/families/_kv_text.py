@@ -9,7 +9,7 @@ from simcore.families._kv_size import deployment_of
 from simcore.families._kv_static import costs_of, hbm
 from simcore.families._kv_static import held as held_pool
 from simcore.quantization.quality import LOSSLESS, quality_loss
-from simcore.roofline.constants import find_constants
+from simcore.roofline.constants import family_name, find_constants, match_constants
 from simcore.roofline.memory import usable_bytes
 from simcore.roofline.paging import block_tokens
 from simcore.roofline.sizing import size
@@ -21,9 +21,6 @@ from simcore.specs.tier import TierSpec
 from simcore.units import format_bandwidth, format_bytes, format_seconds
 from simcore.workloads.client_pattern import ClientPattern
 from simcore.workloads.spec import TraceWorkload, WorkloadSpec
-
-UNSEEN_MODELS = "on other models than the fitted one medians were 32 and 6 % (Qwen3-32B), 113 and 80 % (an 8B)"
-"""experiments/01_measured_latencies, second table."""
 
 
 def describe(scenario: Scenario) -> list[str]:
@@ -73,7 +70,7 @@ def _pipeline_words(scenario: Scenario) -> list[str]:
     on, engine = scenario.on, scenario.engine
     if on.pp == 1:
         return []
-    constants, layers = find_constants(scenario.gpu, engine.family), on.layers_by_stage(scenario.model.layers)
+    constants, layers = find_constants(scenario.gpu, engine.family, scenario.model), on.layers_by_stage(scenario.model.layers)
     tokens = max(1, engine.max_num_batched_tokens // on.pp)
     slowest = binding_stage(scenario.model, scenario.gpu, scenario.weights, tokens, constants, on)
     first = sum(layers[: slowest.number])
@@ -181,29 +178,36 @@ def explain(scenario: Scenario) -> list[str]:
 
 def expected_errors(scenario: Scenario) -> Errors:
     """Expected errors of TTFT and TPOT, by what the step times rest on."""
-    constants = find_constants(scenario.gpu, scenario.engine.family)
-    if constants.ttft_error is None or constants.tpot_error is None:
-        return Errors("uncalibrated", None, None)
-    kind = "calibrated" if constants.measured_model == scenario.model.name else "another model"
-    return Errors(kind, *((constants.ttft_error, constants.tpot_error) if kind == "calibrated" else (None, None)))
+    found = match_constants(scenario.gpu, scenario.engine.family, scenario.model)
+    return Errors(found.kind, found.ttft_error, found.tpot_error)
+
+
+def latency_words(scenario: Scenario) -> str:
+    """How far TTFT and TPOT are expected to be off, of which kind that figure is, and where it comes from."""
+    found = match_constants(scenario.gpu, scenario.engine.family, scenario.model)
+    c, pair = found.constants, f"{scenario.gpu.name} with {family_name(scenario.engine.family)}"
+    fitted = f"{c.measured_model or 'runs'} on {c.gpu} with {c.family}{' ' + c.version if c.version else ''}"
+    if found.ttft_error is None or found.tpot_error is None:
+        return f"TTFT, TPOT: their error is unknown; constants of {c.preset} ({c.source}), which state none for {pair}."
+    off = f"TTFT off by {_percent(found.ttft_error)}, TPOT by {_percent(found.tpot_error)}"
+    if found.kind == "calibrated":
+        return (
+            f"{off} (calibrated: medians over {c.measured_runs} measured runs of {fitted}, each left out of the fit in turn)."
+        )
+    if found.kind == "another model":
+        return f"{off} (another model: {c.source}; medians over groups predicted from other models on the same GPU)."
+    if found.kind == "similar hardware":
+        return f"{off} (similar hardware: {c.source}; medians over groups predicted from other GPUs)."
+    return f"{off} (uncalibrated: typical constants, no measurement of {pair}; medians over the groups that were measured)."
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.0f} %"
 
 
 def trust(scenario: Scenario) -> list[str]:
     """What is known about the errors of this scenario's numbers."""
-    constants = find_constants(scenario.gpu, scenario.engine.family)
-    lines = []
-    pair = f"{scenario.gpu.name} with {scenario.engine.family}"
-    if constants.ttft_error is None or constants.tpot_error is None:
-        lines.append(f"TTFT, TPOT: typical step-time constants; no measurement of {pair} stands behind them.")
-        lines.append(f"On what a fit had not seen: {UNSEEN_MODELS}.")
-    else:
-        lines.append(
-            f"TTFT off by {100 * constants.ttft_error:.0f} %, TPOT by {100 * constants.tpot_error:.0f} % (medians over "
-            f"{constants.measured_runs} measured runs of {constants.measured_model} on {pair}, the runs the constants were "
-            "fitted to; HBM only, closed loop)."
-        )
-        if constants.measured_model != scenario.model.name:
-            lines.append(f"{scenario.model.name} was not measured: {UNSEEN_MODELS}.")
+    lines = [latency_words(scenario)]
     links = [name.upper() for name in scenario.lower_tiers]
     if links:
         lines.append(f"Links to {', '.join(links)}: data-sheet rates, not calibrated on a machine.")

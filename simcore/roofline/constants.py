@@ -1,24 +1,48 @@
-"""Calibrated constants of the step-time and transfer formulas, one set per pair of GPU and engine family.
+"""Calibrated constants of the step-time and transfer formulas: one set for a model on a GPU under an engine family.
 
-A set that was fitted states how far the engine is from the measurements with it. A pair without a fit gets the typical
-values ("default").
-Sets whose fit was degenerate (an efficiency above 1, a start-up time of half a second) are not shipped.
+A fitted set states its errors on runs that the fit had not seen (experiments/05_calibration). A scenario takes
+
+    calibrated        the set of its model (or of one of the same shape), GPU and family, where there is one
+    another model     else the mean of all sets of its kind of model, dense or mixture; its GPU and family are among them
+    similar hardware  the same mean, where its family was measured on this or a neighbouring GPU generation of the same maker
+    uncalibrated      else typical values ("default")
+
+and each kind has its own expected error. Means are geometric; sets of the same family count `SAME_FAMILY` times, of the same
+GPU generation `SAME_GENERATION` times: constants carry over within an engine better than between engines, within a generation
+better than between generations, and a mean of many better than the nearest one. Sets whose fit was degenerate, or too far off
+on runs not seen, are not shipped.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
 from simcore.errors import InputError, did_you_mean
 from simcore.presets import list_presets, load_preset
-from simcore.specs.base import Seconds, Spec, validate
-from simcore.specs.gpu import GpuSpec
+from simcore.presets.loader import is_path
+from simcore.specs.base import Seconds, Spec, validate, yaml_name
+from simcore.specs.gpu import GENERATIONS, GpuSpec
+from simcore.specs.model import ModelSpec
 
 Share = Annotated[float, Field(gt=0, le=1)]
+Error = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Kind = Literal["calibrated", "another model", "similar hardware", "uncalibrated", "own"]
 DEFAULT = "default"
+SAME_FAMILY, SAME_GENERATION = 6, 2
+"""Weights chosen by the errors of groups left out (experiments/05_calibration)."""
+MEASURED = (
+    "weight_bandwidth_share", "kv_bandwidth_share", "mfu", "mfu_fp8", "mfu_fp4", "step_s", "layer_s", "allreduce_s",
+    "gpu_link_share", "sequence_s", "request_s",
+)  # fmt: skip
+"""What a fit finds."""
+FAMILIES = ("sglang", "trtllm", "vllm")
+"""Engine families that are known whether or not a set of constants ships for them."""
 
 
 class Constants(Spec):
@@ -28,6 +52,8 @@ class Constants(Spec):
         preset: the name of the set.
         gpu: GPU preset it was fitted on; absent: typical values.
         family: engine family it was fitted on; absent: typical values.
+        version: release of the engine, where the measurements name one.
+        model: model preset it was fitted on.
         weight_bandwidth_share: share of memory bandwidth reached when reading weights.
         kv_bandwidth_share: share of memory bandwidth reached when reading the KV cache.
         mfu: share of the dense rate reached by matrix products in 16-bit arithmetic.
@@ -42,15 +68,20 @@ class Constants(Spec):
         request_s: time between arrival and first token that is no step (tokenising, network).
         host_link_share: share of the host link's bandwidth reached by one large copy.
         host_copy_s: time each separate copy over the host link costs beyond its bytes.
-        ttft_error, tpot_error: median relative error of this engine with these constants on the table they were fitted to
-            (experiments/01_measured_latencies).
-        measured_runs, measured_model: how many rows of which model that was.
+        ttft_error, tpot_error: median relative errors on runs of the fitted kind that the fit had not seen.
+        model_ttft_error, model_tpot_error: the same of sets used for another model on the same GPU and engine.
+        gpu_ttft_error, gpu_tpot_error: the same of sets used on a neighbouring GPU generation.
+        measured_runs: how many runs were fitted.
+        measured_model: their model, as printed.
+        clients: how their clients behaved, as far as the runs show it.
         source, date: where the numbers are from.
     """
 
     preset: str | None = None
     gpu: str | None = None
     family: str | None = None
+    version: str | None = None
+    model: str | None = None
     weight_bandwidth_share: Share
     kv_bandwidth_share: Share
     mfu: Share
@@ -65,45 +96,158 @@ class Constants(Spec):
     request_s: Seconds
     host_link_share: Share
     host_copy_s: Seconds
-    ttft_error: float | None = None
-    tpot_error: float | None = None
+    ttft_error: Error | None = None
+    tpot_error: Error | None = None
+    model_ttft_error: Error | None = None
+    model_tpot_error: Error | None = None
+    gpu_ttft_error: Error | None = None
+    gpu_tpot_error: Error | None = None
     measured_runs: int | None = None
     measured_model: str | None = None
+    clients: str | None = None
     source: str
     date: str
 
 
-@lru_cache
+class Match(NamedTuple):
+    """The constants a scenario takes, why, and how far TTFT and TPOT are expected to be off; None where nobody measured."""
+
+    constants: Constants
+    kind: Kind
+    ttft_error: float | None
+    tpot_error: float | None
+
+
 def load_constants(name: str) -> Constants:
-    """A set of constants by name; what a fitted set does not say it takes from the typical values.
+    """A set of constants by name or path; what a fitted set does not say it takes from the typical values.
 
     Raises:
-        InputError: no such set.
+        InputError: no such set or file, or a mistake in it.
     """
+    return _read(name) if is_path(name) else _packaged(name)
+
+
+@lru_cache
+def _packaged(name: str) -> Constants:
+    return _read(name)
+
+
+def _read(name: str) -> Constants:
     own = load_preset("constants", name)
-    fitted = own.get("mfu") is not None
     typical = {} if name == DEFAULT else load_preset("constants", DEFAULT)
-    if fitted:
+    if own.get("mfu") is not None:
         typical = {key: value for key, value in typical.items() if key not in ("mfu_fp8", "mfu_fp4")}
-    return validate(Constants, {**typical, **own, "preset": name})
+    if name != DEFAULT:
+        typical = {key: value for key, value in typical.items() if not key.endswith("_error")}
+    file = str(Path(name)) if is_path(name) else None
+    return validate(Constants, {**typical, **own, "preset": name}, file=file)
 
 
-def find_constants(gpu: GpuSpec, family: str = "vllm") -> Constants:
-    """The set for a GPU and an engine family, the typical values when that pair was not fitted.
+def find_constants(gpu: GpuSpec, family: str = "vllm", model: ModelSpec | None = None) -> Constants:
+    """The constants of `match_constants`."""
+    return match_constants(gpu, family, model).constants
+
+
+def match_constants(gpu: GpuSpec, family: str, model: ModelSpec | None, *, among: Sequence[Constants] | None = None) -> Match:
+    """The best set for a GPU, an engine family and a model.
 
     Args:
-        gpu: its preset's name selects the fit.
-        family: an engine family, or the name of one set of constants to use as it is.
+        gpu: its preset's name and generation select the fit.
+        family: an engine family; or the name or path of one set of constants to use as it is.
+        model: what is served; without one, the set of the GPU with the most runs.
+        among: the fitted sets to take from; those that ship when None.
 
     Raises:
         InputError: neither a known family nor a set.
     """
-    sets = list_presets("constants")
-    if family in sets:
-        return load_constants(family)
-    families = sorted({c.family for c in map(load_constants, sets) if c.family})
-    if family not in families:
-        known = [*families, *sets]
+    if is_path(family) or family in list_presets("constants"):
+        return _named(family, gpu, model)
+    if family not in FAMILIES:
+        known = [*FAMILIES, *list_presets("constants")]
         raise InputError("unknown engine family", path="engine.family", value=family, hint=did_you_mean(family, known))
-    name = f"{gpu.preset}-{family}"
-    return load_constants(name if name in sets else DEFAULT)
+    every = _fitted() if among is None else among
+    sets = [c for c in every if c.family == family]
+    here = [c for c in sets if c.gpu == gpu.preset]
+    own = [c for c in here if model is None or _same_shape(c, model)]
+    if own:
+        best = max(own, key=lambda c: c.measured_runs or 0)
+        return Match(best, "calibrated", best.ttft_error, best.tpot_error)
+    alike = [c for c in every if model is None or _alike(c, model)]
+    near = [c for c in alike if c.family == family and _generations(c, gpu) <= 1]
+    if near:
+        mean, first = _mean(alike, gpu, family), near[0]
+        if any(c.gpu == gpu.preset for c in near):
+            return Match(mean, "another model", first.model_ttft_error, first.model_tpot_error)
+        return Match(mean, "similar hardware", first.gpu_ttft_error, first.gpu_tpot_error)
+    typical = load_constants(DEFAULT)
+    return Match(typical, "uncalibrated", typical.ttft_error, typical.tpot_error)
+
+
+def family_name(family: str) -> str:
+    """The engine family of `engine.family`, which may also name a set of constants."""
+    if family in FAMILIES:
+        return family
+    return load_constants(family).family or "vllm"
+
+
+def _named(family: str, gpu: GpuSpec, model: ModelSpec | None) -> Match:
+    """One set used as it is: calibrated for what it was fitted on."""
+    try:
+        found = load_constants(family)
+    except InputError as error:
+        raise error if error.file else error.within(prefix="engine.family") from None
+    own = load_preset("constants", family)
+    if own.get("mfu") is None and family != DEFAULT:  # a link alone: steps as if it were not there
+        steps = match_constants(gpu, own.get("family") or "vllm", model)
+        link = {name: getattr(found, name) for name in ("host_link_share", "host_copy_s") if yaml_name(name) in own}
+        return steps._replace(constants=steps.constants.model_copy(update=link))
+    if found.gpu is None:
+        return Match(found, "own" if is_path(family) else "uncalibrated", found.ttft_error, found.tpot_error)
+    if found.gpu != gpu.preset:
+        return Match(found, "similar hardware", found.gpu_ttft_error, found.gpu_tpot_error)
+    if model is not None and found.model is not None and not _same_shape(found, model):
+        return Match(found, "another model", found.model_ttft_error, found.model_tpot_error)
+    return Match(found, "calibrated", found.ttft_error, found.tpot_error)
+
+
+@lru_cache
+def _fitted() -> tuple[Constants, ...]:
+    return tuple(c for c in map(load_constants, list_presets("constants")) if c.gpu is not None)
+
+
+@lru_cache
+def _shape(preset: str) -> ModelSpec:
+    return validate(ModelSpec, {**load_preset("models", preset), "preset": preset})
+
+
+def _same_shape(c: Constants, model: ModelSpec) -> bool:
+    """Whether the set was fitted on this model or on one with the same numbers under another name."""
+    if c.model is None:
+        return False
+    shape = _shape(c.model)
+    return (shape.layers, shape.hidden_size, shape.params) == (model.layers, model.hidden_size, model.params)
+
+
+def _alike(c: Constants, model: ModelSpec) -> bool:
+    """Whether both are mixtures or both dense."""
+    return c.model is not None and bool(_shape(c.model).experts) == bool(model.experts)
+
+
+def _mean(sets: Sequence[Constants], gpu: GpuSpec, family: str) -> Constants:
+    """The weighted geometric mean of fitted constants; what only some sets know is averaged over those."""
+    weights = [(SAME_FAMILY if c.family == family else 1) * (SAME_GENERATION if _generations(c, gpu) == 0 else 1) for c in sets]
+    fields: dict[str, float] = {}
+    for name in MEASURED:
+        known = [(w, getattr(c, name)) for w, c in zip(weights, sets, strict=True) if getattr(c, name)]
+        if known:
+            fields[name] = math.exp(sum(w * math.log(v) for w, v in known) / sum(w for w, _ in known))
+    source = f"mean of {len(sets)} sets, those of {family} and of the same GPU generation counted more"
+    return load_constants(DEFAULT).model_copy(update={**fields, "preset": None, "source": source})
+
+
+def _generations(c: Constants, gpu: GpuSpec) -> float:
+    """Generations between the GPU of a set and `gpu`; infinite between makers, or where one is not known."""
+    fitted = load_preset("gpus", c.gpu).get("generation") if c.gpu else None
+    if fitted is None or gpu.generation is None or GENERATIONS[fitted][0] != GENERATIONS[gpu.generation][0]:
+        return math.inf
+    return abs(GENERATIONS[fitted][1] - GENERATIONS[gpu.generation][1])

@@ -82,7 +82,7 @@ def compare_formats(base: Sizing, names: Sequence[str]) -> list[FormatTrade]:
 
 def _costs(d: Deployment) -> StepCosts:
     budget = max(d.engine.max_num_batched_tokens, d.engine.max_num_seqs * d.parallel.dp)
-    constants = find_constants(d.gpu, d.engine.family)
+    constants = find_constants(d.gpu, d.engine.family, d.model)
     return step_costs(d.model, d.gpu, d.kv_format, d.weight_format, budget, constants, d.parallel)
 
 

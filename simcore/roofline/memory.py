@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from simcore.quantization.kv_bytes import heads_per_gpu
 from simcore.quantization.weights import weight_bytes, weight_parts
+from simcore.roofline.constants import family_name
 from simcore.roofline.paging import Paging, paging, tier_block_bytes
 from simcore.specs.engine import EngineSpec
 from simcore.specs.gpu import GpuSpec
@@ -182,9 +183,10 @@ def hbm_bytes_per_gpu(
 def pool_room_bytes(gpu: GpuSpec, engine: EngineSpec, fixed: HbmUse) -> int:
     """Bytes the engine's rule leaves for the pool of a GPU that holds `fixed`; negative when that alone is too much."""
     share, memory = engine.gpu_memory_utilization, gpu.memory_bytes
-    if engine.family == "sglang":
+    family = family_name(engine.family)
+    if family == "sglang":
         return min(int(memory * share) - fixed.weights - fixed.runtime, memory - fixed.total)
-    if engine.family == "trtllm":
+    if family == "trtllm":
         return int(share * (memory - fixed.total)) if memory > fixed.total else memory - fixed.total
     return int(memory * share) - fixed.total
 
@@ -228,10 +230,11 @@ def tier_blocks(model: ModelSpec, kv_format: KvFormatSpec, engine: EngineSpec, c
 def share_for_pool(gpu: GpuSpec, engine: EngineSpec, fixed: HbmUse, pool_bytes: float) -> float:
     """The `gpu_memory_utilization` that leaves `pool_bytes` for the pool; above 1 where no share is enough. Inverse of
     `pool_room_bytes`."""
-    memory = gpu.memory_bytes
-    if engine.family == "trtllm":
+    memory, family = gpu.memory_bytes, family_name(engine.family)
+    if family == "trtllm":
         free = memory - fixed.total
         return pool_bytes / free if free > 0 else float("inf")
-    if engine.family == "sglang":
+    family = family_name(engine.family)
+    if family == "sglang":
         return (fixed.weights + fixed.runtime + pool_bytes) / memory if fixed.total + pool_bytes <= memory else float("inf")
     return (fixed.total + pool_bytes) / memory

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from simcore.specs.base import Bytes, BytesPerSecond, Flops, Spec, Usd, UsdPerGib, Watts
 
+Generation = Literal["volta", "turing", "ampere", "ada", "hopper", "blackwell", "cdna3", "cdna4"]
+GENERATIONS: dict[Generation, tuple[str, int]] = {
+    "volta": ("nvidia", 0), "turing": ("nvidia", 0), "ampere": ("nvidia", 1), "ada": ("nvidia", 2), "hopper": ("nvidia", 2),
+    "blackwell": ("nvidia", 3), "cdna3": ("amd", 3), "cdna4": ("amd", 4),
+}  # fmt: skip
+"""Maker and place in the order of appearance."""
 Speedup = Annotated[float, Field(ge=1, allow_inf_nan=False)]
 
 
@@ -22,9 +28,11 @@ class GpuSpec(Spec):
         bandwidth_bytes_per_s: memory bandwidth of the data sheet.
         flops: dense 16-bit tensor rate of the data sheet, 32-bit accumulation.
         fp8_speedup, fp4_speedup: rate of matrix products in that format over `flops`; 1 where the hardware lacks it.
+        generation: architecture, one of `GENERATIONS`; a GPU without constants of its own takes those of a neighbouring one.
         converts_weights: kernels that turn low-precision weights into 16-bit operands on their way in (Marlin) run on it;
             without them, weights in a format the hardware lacks are written out at 16 bits before each product.
         host_link_bytes_per_s: link to the host, one way, as specified (before protocol overhead).
+        host_link_j_per_byte: energy of a byte over the host link; absent: the energy of transfers is unknown.
         nvlink_bytes_per_s: GPU-to-GPU link, both ways together as vendors quote it; absent: traffic goes over the
             host link.
         power_w: board power limit.
@@ -42,8 +50,10 @@ class GpuSpec(Spec):
     flops: Flops
     fp8_speedup: Speedup = 1.0
     fp4_speedup: Speedup = 1.0
+    generation: Generation | None = None
     converts_weights: bool = True
     host_link_bytes_per_s: BytesPerSecond
+    host_link_j_per_byte: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     nvlink_bytes_per_s: BytesPerSecond | None = None
     power_w: Watts
     hbm_usd_per_gib: UsdPerGib | None = None

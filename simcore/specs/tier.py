@@ -44,6 +44,7 @@ class TierSpec(Spec):
         numa_hop_latency_s: of a hop. The default is Pond's emulation of one, 78 to 142 ns (arXiv:2203.00241).
         bounce_bandwidth_bytes_per_s: blocks pass a buffer in host memory, copied at this rate before or after the device's own
             transfer; absent: the device and the GPU exchange them directly (GPUDirect), or the copy is hidden.
+        transfer_j_per_byte: energy of a byte read or written; absent: the energy of transfers is unknown.
         usd_per_gib: price of its memory; absent: cost metrics are refused.
         device_price_usd: price of a device, counted when the capacity is not 0.
         max_capacity_bytes: the largest a device can be; a larger capacity is refused.
@@ -75,6 +76,7 @@ class TierSpec(Spec):
     numa_hop_share: Annotated[float, Field(gt=0, le=1)] = 0.7
     numa_hop_latency_s: Seconds = 64e-9
     bounce_bandwidth_bytes_per_s: BytesPerSecond | None = None
+    transfer_j_per_byte: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     usd_per_gib: UsdPerGib | None = None
     device_price_usd: Usd = 0.0
     max_capacity_bytes: Bytes | None = None

@@ -80,7 +80,7 @@ def test_one_scenario_as_json_and_explained(real: None, dse: Dse) -> None:
     hbm, dram = data["tiers"]
     assert hbm["capacity_bytes"] == 4 * 2**30 and dram["bytes_in"] == dram["bytes_out"] + dram["bytes_resident"]
     assert data["members"][0]["metrics"] == data["metrics"] and "numba" in data["versions"]
-    assert data["errors"] == {"kind": "another model", "ttft": None, "tpot": None, "e2e": None}
+    assert data["errors"]["kind"] == "another model" and 0 < data["errors"]["tpot"] < data["errors"]["ttft"] < 1
     larger = ("--set", "model=llama-3.1-70b", "--set", "gpu.count=4")
     known, values = (dse("simulate", "scenario.yaml", *larger, "--json").data[key] for key in ("errors", "metrics"))
     share = values["ttft_mean_s"] / values["e2e_mean_s"]

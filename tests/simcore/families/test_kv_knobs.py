@@ -32,6 +32,10 @@ FAR = {"replicas": 1, "clients": 0.5, "round_trip": {"us": "80 ms"}}
 REGIONS = {"regions": {"us": {"replicas": 1, "clients": 0.5}, "eu": FAR}}
 TIGHT = {"tiers.hbm.capacity": "2 GiB"}
 
+CARD = {
+    "name": "Card", "memory": "80 GiB", "bandwidth": "2 TB/s", "flops": "300 TFLOPS", "host_link": "32 GB/s", "power": "400 W",
+}  # fmt: skip
+
 KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("model.name", "Llama-3-8B", {"kv_format": "fp8_e4m3"}),
     ("model.params", 9_000_000_000, {}),
@@ -141,6 +145,9 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("tiers.dram.numa_hop_share", 0.1, {"tiers.dram.numa_hops": 1}),
     ("tiers.dram.numa_hop_latency", "20 ms", {"tiers.dram.numa_hops": 1}),
     ("tiers.dram.bounce_bandwidth", "1 GB/s", {}),
+    ("tiers.dram.transfer_j_per_byte", 1e-10, {"gpu.host_link_j_per_byte": 5e-11, "tiers.cxl.capacity": 0}),
+    ("gpu.host_link_j_per_byte", 5e-11, {"tiers.dram.transfer_j_per_byte": 1e-10, "tiers.cxl.capacity": 0}),
+    ("gpu.generation", "ampere", {"gpu": {**CARD, "generation": "volta"}}),
     ("tiers.dram.usd_per_gib", "50 USD/GiB", {}),
     ("tiers.dram.device_price", "500 USD", {}),
     ("reuse.output", False, {}),

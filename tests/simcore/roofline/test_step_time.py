@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import math
-from pathlib import Path
-from statistics import median
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.errors import InputError
 from simcore.presets import gpu, list_presets, model
-from simcore.roofline.constants import Constants, find_constants, load_constants
+from simcore.roofline.constants import Constants, load_constants
 from simcore.roofline.step_time import StepCosts, step_costs
 from simcore.specs.base import validate
 from simcore.specs.kv_format import KvFormatSpec
 
 BF16 = validate(KvFormatSpec, "bf16")
+TYPICAL = load_constants("default")
 IDEAL = load_constants("default").with_changes(
     weight_bandwidth_share=1.0,
     kv_bandwidth_share=1.0,
@@ -90,14 +87,14 @@ def test_latent_attention() -> None:
 
 
 def test_low_precision_is_faster_only_where_the_hardware_has_it() -> None:
-    h100, a100 = (costs("llama-3.1-8b", card, weight_format="fp8", budget=8192) for card in ("h100-sxm", "a100-80"))
+    h100, a100 = (
+        costs("llama-3.1-8b", card, weight_format="fp8", budget=8192, constants=TYPICAL) for card in ("h100-sxm", "a100-80")
+    )
     for card, fp8 in (("h100-sxm", h100), ("a100-80", a100)):
-        bf16 = costs("llama-3.1-8b", card, weight_format="bf16", budget=8192)
+        bf16 = costs("llama-3.1-8b", card, weight_format="bf16", budget=8192, constants=TYPICAL)
         gain = bf16.lin_s[8192] / fp8.lin_s[8192]
         assert fp8.lin_s[1] < bf16.lin_s[1]
-        assert (
-            gain == pytest.approx(1.85, abs=0.15) if card == "h100-sxm" else gain == pytest.approx(0.9, abs=0.02)
-        )  # converted
+        assert gain == pytest.approx(1.7, abs=0.15) if card == "h100-sxm" else gain == pytest.approx(0.9, abs=0.02)  # converted
     b200 = costs("gpt-oss-20b", "b200", budget=8192).lin_s[8192]
     assert b200 < costs("gpt-oss-20b", "b200", weight_format="bf16", budget=8192).lin_s[8192]
 
@@ -124,23 +121,6 @@ def test_every_constant_moves_a_cost(field: str) -> None:
     assert terms[0] != terms[1]
 
 
-@pytest.mark.parametrize("name", list_presets("constants"))
-def test_shipped_constants_are_sane(name: str) -> None:
-    c = load_constants(name)
-    assert c.source and c.date and c.preset == name
-    assert 0.25 <= c.mfu <= 0.65 and 1e-3 <= c.step_s + 80 * c.layer_s <= 6e-3
-    assert (c.tpot_error is None) == (name == "default")
-
-
-def test_the_pair_of_gpu_and_family_selects_the_fit() -> None:
-    assert find_constants(gpu("h100-sxm")).preset == "h100-sxm-vllm"
-    assert find_constants(gpu("h100-sxm"), "sglang").mfu == 0.59
-    assert find_constants(gpu("h100-sxm"), "h100-sxm-vllm-0.12").mfu == 0.51
-    assert find_constants(gpu("a100-80"), "vllm").preset == "default"
-    with pytest.raises(InputError, match=r"engine\.family: unknown engine family; got vlm. Did you mean vllm"):
-        find_constants(gpu("h100-sxm"), "vlm")
-
-
 @given(st.sampled_from(list_presets("models")), st.sampled_from(list_presets("gpus")))
 def test_costs_are_finite_positive_and_grow_with_tokens(name: str, card: str) -> None:
     found = costs(name, card, budget=64)
@@ -154,34 +134,3 @@ def test_published_step_times() -> None:
     found = costs("llama-3.1-8b", budget=2048)
     assert 100 < 1 / (found.lin_s[1] + found.seq_s + 1000 * found.kv_s_per_token) < 170
     assert 20_000 < 2048 / (found.lin_s[2048] + 2048**2 / 2 * found.pair_s) < 40_000
-
-
-CARDS = {"h100_sxm": "h100-sxm", "h200_sxm": "h200", "b200_sxm": "b200"}
-MODELS = {
-    "llama-3.1-8b": "llama-3.1-8b",
-    "llama-3.1-70b": "llama-3.1-70b",
-    "llama-3.3-70b": "llama-3.3-70b",
-    "qwen3-32b": "qwen3-32b",
-}
-WEIGHTS = {"fp8": "fp8", "fp8_block": "fp8", "bfloat16": "bf16", "nvfp4": "nvfp4"}
-
-
-def test_measured_decoding_at_low_concurrency(shared: Path) -> None:
-    """Up to four sequences leave no room for scheduling: TPOT is one step. Median error of each fitted set below 10 %."""
-    errors: dict[str, list[float]] = {}
-    with (shared / "silicon" / "calibration.csv").open() as table:
-        for row in csv.DictReader(table):
-            name = next((v for k, v in MODELS.items() if k in row["model_path"].lower()), None)
-            card, weights, n = CARDS.get(row["system"]), WEIGHTS.get(row["gemm_quant_mode"]), int(row["batch_size"])
-            if name is None or card is None or weights is None or n > 4 or row["pp_size"] not in {"", "1"}:
-                continue
-            machine = gpu(card, count=int(row["tp_size"]))
-            fitted = find_constants(machine, row["backend"])
-            kv = validate(KvFormatSpec, "fp8_e4m3" if row["backend"] == "trtllm" else "bf16")
-            found = step_costs(model(name), machine, kv, weights, 8, fitted)
-            context = int(row["isl"]) + int(row["osl"]) / 2
-            tpot = found.lin_s[n] + n * (found.seq_s + context * found.kv_s_per_token)
-            errors.setdefault(str(fitted.preset), []).append(abs(tpot * 1e3 / float(row["silicon_tpot_ms"]) - 1))
-    assert {"b200-trtllm", "b200-vllm", "h100-sxm-vllm", "h200-trtllm", "h200-vllm"} <= set(errors)
-    for preset in errors.keys() - {"default"}:
-        assert median(errors[preset]) < 0.10, preset

@@ -1,0 +1,35 @@
+"""LMCache's lines about stores and retrievals (lmcache/v1/cache_engine.py).
+
+    LMCache INFO: Stored 2048 out of total 2048 tokens. size: 0.2188 gb, cost 14.7797 ms, throughput: 14.8007 GB/s; ...
+    LMCache INFO: Retrieved 30036 out of 30036 required tokens (from 30036 total tokens). size: 4.5831 gb, cost 14.0659 ms, ...
+
+"gb" is 2^30 bytes. Where a store says its `offload_time`, that is the copy; `put_time` is bookkeeping.
+"""
+
+from __future__ import annotations
+
+import re
+
+from simcore.calibration.records import Reading, Transfer
+from simcore.units import GIB
+
+_LINE = re.compile(
+    r"(Stored|Retrieved) (\d+) out of (?:total )?\d+ (?:required )?tokens.*?size: ([\d.]+) gb, cost ([\d.]+) ms"
+    r"(?:.*?offload_time: ([\d.]+) ms)?"
+)
+
+
+def sniff(text: str) -> bool:
+    """Whether a line of the text is one of LMCache's."""
+    return _LINE.search(text) is not None
+
+
+def read(text: str, file: str) -> Reading:
+    """Every store and retrieval that moved something."""
+    found = []
+    for match in _LINE.finditer(text):
+        kind, tokens, size, cost, copied = match.groups()
+        transfer = Transfer(int(tokens), float(size) * GIB, float(copied or cost) / 1e3, kind.lower())
+        if transfer.size_bytes > 0 and transfer.seconds > 0:
+            found.append(transfer)
+    return Reading(transfers=tuple(found))

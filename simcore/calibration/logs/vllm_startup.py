@@ -1,0 +1,33 @@
+"""vLLM's start-up log: the KV pool it made.
+
+Available KV cache memory: 18.78 GiB
+GPU KV cache size: 175,856 tokens
+# GPU blocks: 10991, # CPU blocks: 2048
+"""
+
+from __future__ import annotations
+
+import re
+
+from simcore.calibration.records import PoolLine, Reading
+from simcore.units import GIB
+
+_AVAILABLE = re.compile(r"Available KV cache memory: ([\d.]+) GiB")
+_TOKENS = re.compile(r"GPU KV cache size: ([\d,]+) tokens")
+_BLOCKS = re.compile(r"# (?:GPU|cuda) blocks: (\d+)")
+
+
+def sniff(text: str) -> bool:
+    """Whether the text has one of these lines."""
+    return any(pattern.search(text) for pattern in (_AVAILABLE, _TOKENS, _BLOCKS))
+
+
+def read(text: str, file: str) -> Reading:
+    """The pool of the last start in the text."""
+    available, tokens, blocks = (pattern.findall(text) for pattern in (_AVAILABLE, _TOKENS, _BLOCKS))
+    line = PoolLine(
+        available_bytes=float(available[-1]) * GIB if available else None,
+        tokens=int(tokens[-1].replace(",", "")) if tokens else None,
+        blocks=int(blocks[-1]) if blocks else None,
+    )
+    return Reading(pools=(line,))
