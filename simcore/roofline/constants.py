@@ -27,7 +27,7 @@ from simcore.errors import InputError, did_you_mean
 from simcore.presets import list_presets, load_preset
 from simcore.presets.loader import is_path
 from simcore.specs.base import Seconds, Spec, validate, yaml_name
-from simcore.specs.gpu import GENERATIONS, GpuSpec
+from simcore.specs.gpu import GENERATIONS, Generation, GpuSpec
 from simcore.specs.model import ModelSpec
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -160,7 +160,7 @@ def match_constants(gpu: GpuSpec, family: str, model: ModelSpec | None, *, among
     Raises:
         InputError: neither a known family nor a set.
     """
-    if is_path(family) or family in list_presets("constants"):
+    if is_path(family) or family in _packaged_names():
         return _named(family, gpu, model)
     if family not in FAMILIES:
         known = [*FAMILIES, *list_presets("constants")]
@@ -211,6 +211,11 @@ def _named(family: str, gpu: GpuSpec, model: ModelSpec | None) -> Match:
 
 
 @lru_cache
+def _packaged_names() -> frozenset[str]:
+    return frozenset(list_presets("constants"))
+
+
+@lru_cache
 def _fitted() -> tuple[Constants, ...]:
     return tuple(c for c in map(load_constants, list_presets("constants")) if c.gpu is not None)
 
@@ -245,9 +250,15 @@ def _mean(sets: Sequence[Constants], gpu: GpuSpec, family: str) -> Constants:
     return load_constants(DEFAULT).model_copy(update={**fields, "preset": None, "source": source})
 
 
+@lru_cache
+def _generation(preset: str) -> Generation | None:
+    found: Generation | None = load_preset("gpus", preset).get("generation")
+    return found
+
+
 def _generations(c: Constants, gpu: GpuSpec) -> float:
     """Generations between the GPU of a set and `gpu`; infinite between makers, or where one is not known."""
-    fitted = load_preset("gpus", c.gpu).get("generation") if c.gpu else None
+    fitted = _generation(c.gpu) if c.gpu else None
     if fitted is None or gpu.generation is None or GENERATIONS[fitted][0] != GENERATIONS[gpu.generation][0]:
         return math.inf
     return abs(GENERATIONS[fitted][1] - GENERATIONS[gpu.generation][1])
