@@ -53,8 +53,8 @@ def test_u19_offload_gains_with_prompt_size(case: Case) -> None:
     ("prefix", "concurrency", "groups"), [(1024, 64, 1600), (2048, 64, 800), (4096, 32, 400), (8192, 32, 200), (8192, 64, 200)]
 )
 def test_u20_loading_has_the_worse_tail(prefix: int, concurrency: int, groups: int, case: Case) -> None:
-    """llm-d-router#2833: in every cell the p99 of always loading is above that of recomputing; the rule is never above
-    always loading by more than a few percent."""
+    """llm-d-router#2833: in every cell the p99 of always loading is above that of recomputing; the rule does not
+    raise it by more than a few percent. Its mean may be above at 1K, where a load is as dear as its prefill."""
     always, never, rule = _policies(case, prefix, concurrency, groups)
     assert always["ttft_p99_s"] > never["ttft_p99_s"]
     assert rule["ttft_p99_s"] < 1.05 * always["ttft_p99_s"] and rule["ttft_mean_s"] < 1.5 * always["ttft_mean_s"]
