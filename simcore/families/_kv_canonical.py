@@ -88,8 +88,8 @@ def _formats(scenario: Scenario) -> list[list[str]]:
 def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
     held = held_pool(scenario)
     block_bytes = tier_block_bytes(scenario.model, scenario.kv_format, scenario.engine, scenario.on.tp)
-    policy = scenario.hbm.policy if scenario.engine.allocation == "paged" else None
-    tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "policy": policy}]
+    hbm = _plain_hbm(scenario.hbm) if scenario.engine.allocation == "paged" else None
+    tiers: list[dict[str, Any]] = [{"name": "hbm", "blocks": held.blocks, "kept": hbm}]
     for name, tier in scenario.lower_tiers.items():
         fields = _plain(tier, drop={"preset", "capacity_bytes", "max_capacity_bytes"})
         fields["write_policy"] = tier.write_policy or default_write_policy(tier.placement)
@@ -103,6 +103,10 @@ def _tiers(scenario: Scenario) -> list[dict[str, Any]]:
             del fields["shared"]
         tiers.append({"name": name, "blocks": int(tier.capacity_bytes // block_bytes), **fields})
     return tiers
+
+
+def _plain_hbm(tier: TierSpec) -> dict[str, Any]:
+    return {"policy": tier.policy, "quotas": tier.quotas}
 
 
 def _starts_full(scenario: Scenario) -> bool:

@@ -52,10 +52,14 @@ def check_workload(scenario: Scenario) -> None:
 
 
 def prepare(scenarios: Iterable[Scenario]) -> None:
-    """Load, at worst compile, one engine for the eviction policies of all these scenarios."""
-    policies = {tier.policy for scenario in scenarios for tier in (scenario.hbm, *scenario.lower_tiers.values())}
-    if policies:
-        prepare_engine(policies)
+    """Load, at worst compile, one engine for the policies of all these scenarios, another for those with quotas."""
+    tiers = {True: set[str](), False: set[str]()}  # policies of scenarios with and without quotas
+    for scenario in scenarios:
+        members = (scenario.hbm, *scenario.lower_tiers.values())
+        tiers[any(tier.quotas for tier in members)] |= {tier.policy for tier in members}
+    for quotas, policies in tiers.items():
+        if policies:
+            prepare_engine(policies, quotas)
 
 
 def simulate(scenario: Scenario, *, seed: int | None = None) -> Outcome:
@@ -137,6 +141,7 @@ def serving_setup(scenario: Scenario, trace: Trace) -> ServingSetup:
         page_tokens=held.block_tokens,
         unit_tokens=unit,
         hbm_policy=scenario.hbm.policy,
+        hbm_quota_blocks=scenario.hbm.quota_blocks(held.blocks // pages),
         costs=costs_of(scenario),
         **_scheduling(scenario),
         recompute_last=scenario.reuse.recompute_last,
@@ -231,6 +236,7 @@ def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup
         write_policy=tier.write_policy,
         write_after_uses=tier.write_after_uses,
         shared=tier.shared,
+        quota_blocks=tier.quota_blocks(blocks),
         persistent=tier.persistent,
         read_s_per_block=read_s,
         write_s_per_block=write_s,

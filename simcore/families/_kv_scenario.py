@@ -218,7 +218,7 @@ def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:
     _refuse_meaningless(tiers["hbm"])
 
 
-_OF_HBM = {"capacity_bytes", "policy"}
+_OF_HBM = {"capacity_bytes", "policy", "quotas"}
 
 
 def _refuse_meaningless(hbm: TierSpec) -> None:

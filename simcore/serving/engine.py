@@ -21,6 +21,7 @@ PROVIDED = frozenset(state.COLUMNS)  # what this engine can tell a policy beyond
 _DEFAULTS = {"on_pin": "on_evict", "on_release": "on_insert"}
 _ARGUMENTS = {"init": "", "choose_victim": "", "on_miss": ", obj: Int"}  # of others: the slot
 _loaded: dict[tuple[str, ...], Run] = {}
+_with_quotas: dict[tuple[str, ...], Run] = {}
 
 
 def policy_module(name: str, *, pool: bool = False) -> ModuleType:
@@ -71,14 +72,16 @@ def covering(names: Iterable[str]) -> tuple[str, ...]:
 def engine(names: Sequence[str], example: state.State) -> Run:
     """The event loop for stores whose policies are among `names` (sorted, distinct; `store.policy` is the index), compiled for
     states of the types of `example`."""
-    key = tuple(names)
-    if key not in _loaded:
-        _loaded[key] = _load(key, example)
-    return _loaded[key]
+    key, quotas = tuple(names), bool(example.par.quotas)
+    loaded = _with_quotas if quotas else _loaded
+    if key not in loaded:
+        loaded[key] = _load(key, example, quotas)
+    return loaded[key]
 
 
-def order_source(names: Sequence[str]) -> str:
-    """The text of the `order` module for a set of policies: each verb, switched by the policy number of the store."""
+def order_source(names: Sequence[str], quotas: bool = False) -> str:
+    """The text of the `order` module for a set of policies: each verb, switched by the policy number of the store; and whether
+    tenants have quotas, which costs too much to ask at every turn where they have none."""
     modules = {name: policy_module(name) for name in names}
     lines = [f'"""The verbs of each store\'s eviction policy: {", ".join(names)}."""', ""]
     lines += [f"import {module.__name__} as {name}" for name, module in modules.items()]
@@ -101,6 +104,7 @@ def order_source(names: Sequence[str]) -> str:
             returned = "return " if chooses else ""
             lines += [f"{indent}{returned if call is calls[-1] else ''}{call}" for call in calls]
         lines.append("")
+    lines += ["", f"QUOTAS = {quotas}", ""]
     return "\n".join(lines)
 
 
@@ -152,13 +156,13 @@ def verb_functions(module: ModuleType, verb: str) -> list[str]:
     return [verb if hasattr(module, verb) else _DEFAULTS[verb]]
 
 
-def _load(names: tuple[str, ...], example: state.State) -> Run:
+def _load(names: tuple[str, ...], example: state.State, quotas: bool) -> Run:
     policies = [policy_module(name) for name in names]
     return generated_engine(
         "serving",
         Path(__file__).parent / "kernels",
         example,
-        title=f"Serving engine for the eviction policies {', '.join(names)}",
-        modules={"order": order_source(names)},
+        title=f"Serving engine for the eviction policies {', '.join(names)}{', with quotas' if quotas else ''}",
+        modules={"order": order_source(names, quotas)},
         sources=(*policies, state),
     )

@@ -34,6 +34,7 @@ def check(st: State) -> None:
         ("no first packet is left to send", replica["packet_n"] == 0),
         ("nothing is preempted where all tokens were reserved", st.par.reserve == 0 or st.stat.preemptions == 0),
         ("no work is left to route around", (replica["work_waiting"] == 0) & (replica["work_running"] == 0)),
+        ("tenants hold what there is", not st.par.quotas or st.share["held"].sum() == store["count"].sum()),
         ("no request is on the way", replica["travelling"] == 0),
         ("no page phase is occupied", st.phase == 0),
         ("every request is over", over),

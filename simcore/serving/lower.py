@@ -43,6 +43,7 @@ class TraceArrays:
     n_ids: int
     wave_start: NDArray[np.int64]
     sessions: int
+    all_starts: NDArray[np.int64]  # (n,) of each request its first block, of all requests of the trace
     longest_prompt: int  # blocks
     prompt_tokens: int
     output_tokens: int
@@ -101,6 +102,7 @@ def _trace_arrays(trace: Trace, unit_tokens: int, partial_block: bool, output: b
         n_ids=max(view.n_ids, 1),
         wave_start=wave_start,
         sessions=len(sessions),
+        all_starts=view.start[:-1],
         longest_prompt=int(view.prompt_units.max()),
         prompt_tokens=trace.total_prompt_tokens,
         output_tokens=trace.total_output_tokens,
@@ -197,6 +199,7 @@ def lower(
         plan_free=np.zeros(tiers + 1, np.int64),
         blocks=arrays.blocks,
         wave_start=arrays.wave_start,
+        **_quotas(trace, setup, arrays, view, sizes["nodes"]),
         home=np.full(arrays.sessions if setup.router == "session" else 1, NONE, np.int64),
         client=client,
         one_way=one_way,
@@ -259,6 +262,22 @@ def _contiguous(par: Any, arrays: TraceArrays, room: NDArray[np.int64]) -> None:
     par.pool_pages = 1 << 40
 
 
+def _quotas(trace: Trace, setup: ServingSetup, arrays: TraceArrays, view: NDArray[np.int64], nodes: int) -> dict[str, Any]:
+    """What each tenant may hold in each store, and whose each block is."""
+    if not setup.has_quotas:
+        return {"share": _records(1, state.SHARE), "own": _records(1, state.OWN), "owner": np.zeros(1, np.uint32)}
+    tenants = int(trace.tenant.max()) + 1
+    share = _records((int(view.max()) + 1) * tenants, state.SHARE)
+    for stores, given in zip(view, (setup.hbm_quota_blocks, *(tier.quota_blocks for tier in setup.tiers)), strict=True):
+        quota = np.array([*given, given[-1]] if given else [2**62])[np.minimum(np.arange(tenants), max(len(given) - 1, 0))]
+        for s in np.unique(stores):
+            share["quota"][s * tenants : (s + 1) * tenants] = quota
+    owner = np.zeros(arrays.n_ids, np.uint32)
+    count = np.diff(np.append(arrays.all_starts, len(arrays.blocks)))
+    owner[arrays.blocks[::-1]] = np.repeat(trace.tenant, count)[::-1]  # of repeated indices the last one written stays
+    return {"share": share, "own": _records(nodes, state.OWN), "owner": owner}
+
+
 def _network(setup: ServingSetup, arrays: TraceArrays, replica: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the clients are, and the ways between regions; the replicas get theirs."""
     network = setup.network
@@ -296,6 +315,8 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int,
     par.max_load_gap = setup.routing.max_load_gap
     par.max_load_ratio = setup.routing.max_load_ratio
     par.running_weight = setup.routing.running_weight
+    par.quotas = setup.has_quotas
+    par.tenants = int(trace.tenant.max()) + 1
     par.regions = len(setup.network.replicas) if setup.network else 0
     par.arrivals = ARRIVALS.index(setup.arrivals)
     par.chains = state.CHAINS[par.arrivals]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -69,10 +70,11 @@ def _policies(setup: ServingSetup) -> tuple[tuple[str, ...], list[tuple[str, Mod
     return names, [(name, policy_module(name)) for name in names]
 
 
-def prepare(policies: Iterable[str]) -> None:
+def prepare(policies: Iterable[str], quotas: bool = False) -> None:
     """Load (at worst compile) one engine for all these eviction policies; runs whose policies are among them will use it.
 
-    An engine is compiled once for each set of policies, so a process that will meet many sets starts with their union.
+    An engine is compiled once for each set of policies, so a process that will meet many sets starts with their union; and once
+    more for runs whose tenants have `quotas`.
 
     Raises:
         InputError: as `policy_module`.
@@ -83,6 +85,8 @@ def prepare(policies: Iterable[str]) -> None:
     setup = ServingSetup(
         pool_pages=1, page_tokens=1, unit_tokens=1, hbm_policy=names[0], costs=costs, max_num_seqs=1, max_num_batched_tokens=1
     )
+    if quotas:
+        setup = replace(setup, hbm_quota_blocks=(1,))
     engine(names, lower(trace, setup, [(name, policy_module(name)) for name in names], leap=True))
 
 

@@ -39,6 +39,8 @@ class StoreSetup:
             each that `write_after_uses` requests were through with since it entered HBM.
         write_after_uses: see there.
         shared: one store and one link for all replicas.
+        quota_blocks: blocks that each tenant may hold, by its number, the last one for all beyond; empty: no limit. At its
+            quota it gives up its own least recently used block for a new one.
         persistent: its blocks outlast a restart.
         read_s_per_block, write_s_per_block: time of a block on its link.
         read_latency_s, write_latency_s: from the last byte on its link to the block being usable.
@@ -51,6 +53,7 @@ class StoreSetup:
     write_policy: str | None = None
     write_after_uses: int = 2
     shared: bool = False
+    quota_blocks: tuple[int, ...] = ()
     persistent: bool = False
     read_s_per_block: float = 0.0
     write_s_per_block: float = 0.0
@@ -68,6 +71,7 @@ class StoreSetup:
         InputError: a field is out of its range; `path` names it.
         """
         _at_least(1, self, ("capacity_blocks", "write_after_uses"))
+        _check_quotas("quota_blocks", self.quota_blocks)
         _seconds(self, ("read_s_per_block", "write_s_per_block", "read_latency_s", "write_latency_s"))
         _one_of("placement", self.placement, PLACEMENTS)
         if self.write_policy is not None:
@@ -85,6 +89,7 @@ class ServingSetup:
         page_tokens: tokens of a page, the unit of allocation.
         unit_tokens: tokens of a reuse block, a multiple of `page_tokens` and of the trace's granule.
         hbm_policy: eviction policy of the pools, by name.
+        hbm_quota_blocks: as `quota_blocks` of a tier, of each replica's pool; running requests may exceed them.
         tiers: the tiers below, top to bottom.
         host_link_read_s_per_block, host_link_write_s_per_block: time of a block on a replica's host link, which all traffic
             between its GPU and any lower tier passes, one queue a direction.
@@ -147,6 +152,7 @@ class ServingSetup:
     page_tokens: int
     unit_tokens: int
     hbm_policy: str = "lru"
+    hbm_quota_blocks: tuple[int, ...] = ()
     tiers: tuple[StoreSetup, ...] = ()
     host_link_read_s_per_block: float = 0.0
     host_link_write_s_per_block: float = 0.0
@@ -202,6 +208,7 @@ class ServingSetup:
         _one_of("load_rule", self.load_rule, LOAD_RULES)
         _one_of("arrivals", self.arrivals, ARRIVALS)
         _one_of("router", self.router, ROUTERS)
+        _check_quotas("hbm_quota_blocks", self.hbm_quota_blocks)
         self._validate_routing()
         _one_of("start", self.start, STARTS)
         if not 0 < self.start_share <= 1:
@@ -245,6 +252,11 @@ class ServingSetup:
             except InputError as error:
                 raise error.within(prefix=f"tiers.{number}") from None
         self._validate_costs()
+
+    @property
+    def has_quotas(self) -> bool:
+        """Whether any store limits what a tenant may hold."""
+        return bool(self.hbm_quota_blocks) or any(tier.quota_blocks for tier in self.tiers)
 
     def _validate_routing(self) -> None:
         try:
@@ -301,6 +313,11 @@ def check_write_policy(placement: str, write_policy: str) -> None:
     if placement == "exclusive" and write_policy != "write_back":
         hint = "set placement: inclusive, or leave write_policy out"
         raise InputError("must be write_back where placement is exclusive", path="write_policy", value=write_policy, hint=hint)
+
+
+def _check_quotas(path: str, quotas: tuple[int, ...]) -> None:
+    if not all(0 <= quota < 2**48 for quota in quotas):
+        raise InputError("must be at least 0 and below 2^48", path=path, value=list(quotas))
 
 
 def _at_least(low: int, owner: object, names: Iterable[str]) -> None:

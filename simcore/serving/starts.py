@@ -41,6 +41,10 @@ def take_over(setup: ServingSetup, modules: list[ModuleType], old: State, new: S
         _copy(old.node, new.node, heads, LIST_HEADS)
         new.node[nodes] = old.node[nodes]
         new.node["ready"][nodes] = 0
+        if new.par.quotas:
+            new.own[nodes] = old.own[nodes]
+            shares = slice(s * new.par.tenants, (s + 1) * new.par.tenants)
+            new.share[shares] = old.share[shares]
         if len(new.uses) > 1:
             new.uses[nodes] = old.uses[nodes]
         _copy(old.slot, new.slot, int(store["map"]), n_ids)

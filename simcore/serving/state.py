@@ -53,7 +53,7 @@ PAR = np.dtype(  # one record: every knob and cost
     + _fields("yielded yield_shift verified spare_tokens", _I8)  # speculative decoding; without: 1, 0, 1, 0
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
-    + _fields("overlap prefetch prefetch_timeout regions max_load_gap", _I8)
+    + _fields("overlap prefetch prefetch_timeout regions max_load_gap quotas tenants", _I8)
     + _fields("pair draft min_match max_load_ratio running_weight", _F8)
 )
 STAT = np.dtype(  # one record: progress and totals
@@ -91,6 +91,8 @@ TIER = np.dtype(
     _fields("store read write inclusive copy_after shared", _I8)
 )  # (T+1, R) a replica's view of each tier; row 0 is HBM
 LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link
+SHARE = np.dtype(_fields("held quota", _I8) + _fields("head tail", _U4), align=True)  # (S * tenants,) of a store's blocks
+OWN = np.dtype(_fields("prev next", _U4))  # of a slot: links to the owner's other unpinned blocks, by last use
 HEAP = np.dtype(_fields("key value", _I8))
 PLAN = np.dtype([("tier", _I8), ("ready", _I8), ("slot", _U4)], align=True)  # scratch: where each block of a prompt is
 FOUND = np.dtype(_fields("hits run leading resident idle ready", _I8))  # scratch: what a look-up found
@@ -169,6 +171,9 @@ class State(NamedTuple):
     plan_free: Any  # i8 (T+1,) scratch: when each tier's read link would be free
     blocks: Any  # u4: of each request its prompt's blocks, then those of its output
     wave_start: Any  # i8 (waves+1,) first request of each wave
+    share: Records  # (S * tenants,) with quotas, else (1,)
+    own: Records  # slots of all stores with quotas, else (1,)
+    owner: Any  # u4 (ids,) tenant that each block belongs to, with quotas; else (1,)
     home: Any  # i8 (sessions,) replica of each session, NONE at first; (1,) unless sessions are routed
     client: Any  # i8 (n,) region of each request's client; (1,) without regions
     one_way: Any  # i8 (regions * regions,) from a client's region to a replica's

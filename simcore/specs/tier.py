@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from simcore.errors import InputError
-from simcore.specs.base import Bytes, BytesPerSecond, Seconds, Spec, Usd, UsdPerGib
+from simcore.specs.base import Bytes, BytesPerSecond, Seconds, Spec, Usd, UsdPerGib, share
 from simcore.units import exact_bytes
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, BeforeValidator(share), Field(ge=0, le=1)]
+
+
+def _by_tenant(raw: Any) -> Any:
+    """Quotas by tenant number or `default`, as texts; a share alone is the default."""
+    if raw is None or isinstance(raw, (str, float, int)):
+        return {} if raw is None else {"default": raw}
+    if not isinstance(raw, Mapping):
+        return raw
+    quotas = {str(tenant): quota for tenant, quota in raw.items()}
+    for tenant in quotas:
+        if tenant != "default" and not (tenant.isdecimal() and int(tenant) < 1_000_000):
+            raise InputError("must be the number of a tenant, or default", value=tenant)
+    return quotas
 
 
 class TierSpec(Spec):
@@ -26,6 +41,9 @@ class TierSpec(Spec):
             "write_through_selective": once `write_after_uses` requests have used it in HBM. The words are SGLang HiCache's.
         write_after_uses: of write_through_selective (SGLang: 2).
         shared: one store for all replicas.
+        quotas: share of the blocks that a tenant may hold, by tenant number, `default` for the others; a bare share is the
+            default; without one they have no limit. A tenant at its quota gives up its own least recently used block for a
+            new one; in HBM, running requests may exceed it.
         persistent: its blocks outlast a restart of the engines.
         read_bandwidth_bytes_per_s, write_bandwidth_bytes_per_s: of a device or network, not of the GPU's host link.
         read_latency_s, write_latency_s: before the first byte, once per transfer.
@@ -59,6 +77,7 @@ class TierSpec(Spec):
     write_policy: Literal["write_back", "write_through", "write_through_selective"] | None = None
     write_after_uses: Annotated[int, Field(ge=1, le=2**31)] = 2
     shared: bool = False
+    quotas: Annotated[dict[str, Share], BeforeValidator(_by_tenant)] = Field(default_factory=dict)
     persistent: bool = False
     read_bandwidth_bytes_per_s: BytesPerSecond | None = None
     write_bandwidth_bytes_per_s: BytesPerSecond | None = None
@@ -107,6 +126,14 @@ class TierSpec(Spec):
         if sizes and self.copy_overhead_s > 0:
             raise InputError("must be 0 where bandwidth_curve is given", path="copy_overhead", value=self.copy_overhead_s)
         return self
+
+    def quota_blocks(self, blocks: int) -> tuple[int, ...]:
+        """Of a store of `blocks` blocks, what each tenant may hold, by number; the last one holds for all beyond."""
+        if not self.quotas:
+            return ()
+        rest = self.quotas.get("default", 1.0)
+        named = [int(tenant) for tenant in self.quotas if tenant != "default"]
+        return tuple(int(blocks * self.quotas.get(str(tenant), rest)) for tenant in range(max(named, default=-1) + 2))
 
     def bandwidths(self) -> tuple[float, float]:
         """(read, write) bandwidth of a device in bytes per second.

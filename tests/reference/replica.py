@@ -30,6 +30,8 @@ class Request:
         partial = ids[-1:] if setup.partial_block and not trace.has_output_ids and self.prompt % self.unit else []
         self.blocks = whole[:in_prompt] + partial  # of its prompt
         self.output_blocks = whole[in_prompt : self.most // self.unit] if setup.output_reuse and trace.has_output_ids else []
+        reused = setup.output_reuse and trace.has_output_ids
+        self.named = self.blocks + (whole[in_prompt:] if reused else [])  # and those that its output does not complete
         self.room: tuple[int, int] | None = None
         self.room_pages = 0
         if setup.allocation != "paged":
@@ -120,6 +122,8 @@ class Replica:
             self.tiers.demote(0, block, self.pool.leave(block), now)
 
     def add(self, block: int, ready: int, now: int) -> None:
+        while self.pool.at_quota(block) and (own := self.pool.own_victim(block)) is not None:
+            self.tiers.demote(0, own, self.pool.leave(own), now)
         self.make_room(self.unit_pages, now)
         self.pool.enter(block, ready)
         self.pool.pin(block)

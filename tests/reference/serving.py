@@ -95,7 +95,11 @@ class Serving:
     def __init__(self, trace: Trace, setup: ServingSetup, n: int) -> None:
         self.setup = setup
         self.requests = [Request(trace, setup, i) for i in range(n)]
-        self.replicas = [Replica(setup, tiers) for tiers in build_tiers(setup)]
+        owner: dict[int, int] = {}  # of each block the tenant whose request names it first
+        for q in [Request(trace, setup, i) for i in range(trace.n)]:
+            for block in q.named:
+                owner.setdefault(block, int(trace.tenant[q.number]))
+        self.replicas = [Replica(setup, tiers) for tiers in build_tiers(setup, owner)]
         self.open, self.closed = setup.arrivals == "open", setup.arrivals == "closed"
         self.coming = [q for q in self.requests if not self.chained(q)]
         self.places: list[float] = [k * picoseconds(setup.stagger_s) for k in range(setup.concurrency)]  # when clients are free

@@ -43,7 +43,7 @@ class Link:
 class Store:
     """An HBM pool with its replica's host link, or a lower tier with its device link. Blocks are ids."""
 
-    def __init__(self, tier: StoreSetup, read: Link, write: Link) -> None:
+    def __init__(self, tier: StoreSetup, read: Link, write: Link, owner: dict[int, int]) -> None:
         self.capacity, self.inclusive, self.read, self.write = tier.capacity_blocks, tier.placement == "inclusive", read, write
         self.written = tier.write_policy or ("write_through" if self.inclusive else "write_back")
         self.after_uses = tier.write_after_uses
@@ -51,10 +51,12 @@ class Store:
         self.policy = POLICIES[tier.policy]()
         self.pins: dict[int, int] = {}  # of each block in it
         self.ready: dict[int, int] = {}  # from when on it is usable
+        self.unpinned: list[int] = []  # by when the last pin went, or the block came
+        self.quotas, self.owner = tier.quota_blocks, owner
         self.flow: Counter[str] = Counter()
 
     def take_over(self, left: Store) -> None:
-        self.policy, self.pins, self.uses = left.policy, left.pins, left.uses
+        self.policy, self.pins, self.uses, self.unpinned = left.policy, left.pins, left.uses, left.unpinned
         self.ready = dict.fromkeys(left.ready, 0)
         self.flow["at_start"] = len(left.pins)
 
@@ -62,21 +64,25 @@ class Store:
         assert block not in self.pins and len(self.pins) < self.capacity
         self.pins[block], self.ready[block], self.uses[block] = 0, ready, 0
         self.policy.enter(block)
+        self.unpinned.append(block)
 
     def leave(self, block: int) -> int:
         assert not self.pins.pop(block)
+        self.unpinned.remove(block)
         self.policy.leave(block)
         return self.ready.pop(block)
 
     def pin(self, block: int) -> None:
         if not self.pinned(block):
             self.policy.pin(block)
+            self.unpinned.remove(block)
         self.pins[block] += 1
 
     def unpin(self, block: int) -> None:
         self.pins[block] -= 1
         if not self.pinned(block):
             self.policy.unpin(block)
+            self.unpinned.append(block)
 
     def use(self, block: int) -> None:
         self.pin(block)
@@ -87,6 +93,15 @@ class Store:
 
     def idle(self) -> int:
         return sum(pins == 0 for pins in self.pins.values())
+
+    def at_quota(self, block: int) -> bool:
+        """Whether the owner of `block` may hold no more here."""
+        tenant = self.owner[block]
+        held = sum(self.owner[other] == tenant for other in self.pins)
+        return bool(self.quotas) and held >= self.quotas[min(tenant, len(self.quotas) - 1)]
+
+    def own_victim(self, block: int) -> int | None:
+        return next((other for other in self.unpinned if self.owner[other] == self.owner[block]), None)
 
     def victim(self) -> int | None:
         return self.policy.victim(self.pinned) if self.idle() else None
@@ -106,8 +121,9 @@ class Tiers:
         store = self.stores[k]
         links = [self.stores[0].write, store.write] if j == 0 else [store.write]
         refused = max(link.free for link in links) - now > self.backlog
-        pushed, full = None, len(store.pins) == store.capacity
-        if refused or (full and (pushed := store.victim()) is None):
+        own = not refused and store.at_quota(block)
+        pushed, full = None, own or len(store.pins) == store.capacity
+        if refused or (full and (pushed := store.own_victim(block) if own else store.victim()) is None):
             self.misses.past[block].append("write_backlog" if refused else "write_refused")
             store.flow["writes_refused"] += 1
             return False
@@ -175,18 +191,19 @@ class Tiers:
                 self.stores[k].flow["in_written"] += self.write(source, k, block, at, now)
 
 
-def build_tiers(setup: ServingSetup) -> list[Tiers]:
-    """Of each replica its pool, its own stores and the shared ones."""
+def build_tiers(setup: ServingSetup, owner: dict[int, int]) -> list[Tiers]:
+    """Of each replica its pool, its own stores and the shared ones. `owner`: the tenant of each block."""
 
     def store(tier: StoreSetup) -> Store:
         read = Link(picoseconds(tier.read_s_per_block), picoseconds(tier.read_latency_s), tier.read_s_per_block)
         write = Link(picoseconds(tier.write_s_per_block), picoseconds(tier.write_latency_s), tier.write_s_per_block)
-        return Store(tier, read, write)
+        return Store(tier, read, write, owner)
 
     pool = StoreSetup(
         name="hbm",
         capacity_blocks=setup.pool_pages * setup.page_tokens // setup.unit_tokens,
         policy=setup.hbm_policy,
+        quota_blocks=setup.hbm_quota_blocks,
         read_s_per_block=setup.host_link_read_s_per_block,
         write_s_per_block=setup.host_link_write_s_per_block,
         read_latency_s=setup.host_link_latency_s,

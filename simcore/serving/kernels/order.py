@@ -57,3 +57,6 @@ def on_release(st: State, s: Int, i: Slot) -> None:
 @kernel
 def on_insert_pinned(st: State, s: Int, i: Slot) -> None:
     pass
+
+
+QUOTAS = False

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, kernel
+from simcore.kernel import Int, Slot, kernel
 from simcore.serving.state import NO_VICTIM, State
 
-from .order import act_for_user, on_miss
+from .order import QUOTAS, act_for_user, on_miss
+from .shares import own_victim, quota_reached
 from .stores import find, insert, remove, victim
 from .transfer import copy_down, demote
 
@@ -53,6 +54,11 @@ def evict(st: State, r: Int) -> None:
     if i == 0:
         st.stat.fault = NO_VICTIM
         return
+    evict_block(st, r, i)
+
+
+@kernel
+def evict_block(st: State, r: Int, i: Slot) -> None:
     obj = np.int64(st.node[i].obj)
     ready = st.node[i].ready
     remove(st, r, i)
@@ -78,6 +84,9 @@ def take_private(st: State, r: Int, pages: Int) -> None:
 def add_block(st: State, r: Int, obj: Int, ready: Int) -> None:
     """Block `obj`, absent, enters the pool and is pinned; the caller knows that there is room."""
     on_miss(st, r, obj)
+    if QUOTAS:
+        while quota_reached(st, r, obj) and own_victim(st, r, obj) != 0:  # what runs may exceed it
+            evict_block(st, r, own_victim(st, r, obj))
     make_room(st, r, st.par.unit_pages)
     insert(st, r, obj, ready, np.int64(1))
     if st.par.counts_uses:

@@ -10,7 +10,8 @@ import numpy as np
 from simcore.kernel import Int, Slot, kernel
 from simcore.serving.state import State
 
-from .order import choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_pin, on_release
+from .order import QUOTAS, choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_pin, on_release
+from .shares import own_append, own_remove, share_of
 
 
 @kernel
@@ -46,6 +47,10 @@ def insert(st: State, s: Int, obj: Int, ready: Int, pins: Int) -> None:
     st.slot[store.map + np.uint64(obj)] = i
     store.count += 1
     store.used += 1
+    if QUOTAS:
+        st.share[share_of(st, s, obj)].held += 1
+        if pins == 0:
+            own_append(st, s, i)
     if pins == 0:
         store.idle += 1
         on_insert(st, s, i)
@@ -57,6 +62,9 @@ def insert(st: State, s: Int, obj: Int, ready: Int, pins: Int) -> None:
 def remove(st: State, s: Int, i: Slot) -> None:
     """The unpinned block in slot i leaves store s."""
     on_evict(st, s, i)
+    if QUOTAS:
+        st.share[share_of(st, s, np.int64(st.node[i].obj))].held -= 1
+        own_remove(st, s, i)
     store = st.store[s]
     st.slot[store.map + np.uint64(st.node[i].obj)] = 0
     st.node[i].next = store.free
@@ -71,6 +79,8 @@ def pin(st: State, s: Int, i: Slot) -> None:
     if st.node[i].pins == 0:
         on_pin(st, s, i)
         st.store[s].idle -= 1
+        if QUOTAS:
+            own_remove(st, s, i)
     st.node[i].pins += 1
 
 
@@ -80,6 +90,8 @@ def unpin(st: State, s: Int, i: Slot) -> None:
     if st.node[i].pins == 0:
         on_release(st, s, i)
         st.store[s].idle += 1
+        if QUOTAS:
+            own_append(st, s, i)
 
 
 @kernel

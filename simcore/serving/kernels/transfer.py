@@ -11,7 +11,8 @@ import numpy as np
 from simcore.kernel import Bool, Int, kernel
 from simcore.serving.state import BACKED_UP, CAPACITY, IN_FLIGHT, LATEST, NONE, NOT_WRITTEN, ON_EVICTION, REFUSED, State
 
-from .order import on_miss
+from .order import QUOTAS, on_miss
+from .shares import own_victim, quota_reached
 from .stores import find, insert, remove, victim
 
 COVERED = 0  # a lower tier holds the block already
@@ -51,8 +52,9 @@ def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, In
         st.mark[obj] = CAPACITY if accepted else BACKED_UP
     if accepted:
         on_miss(st, tier.store, obj)
-        if store.count >= store.cap:
-            i = victim(st, tier.store)
+        own = quota_reached(st, tier.store, obj) if QUOTAS else False
+        if own or store.count >= store.cap:
+            i = own_victim(st, tier.store, obj) if own else victim(st, tier.store)
             if i == 0:
                 accepted = False
             else:

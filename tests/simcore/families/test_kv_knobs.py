@@ -150,6 +150,7 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("gpu.generation", "ampere", {"gpu": {**CARD, "generation": "volta"}}),
     ("tiers.dram.usd_per_gib", "50 USD/GiB", {}),
     ("tiers.dram.device_price", "500 USD", {}),
+    ("tiers.dram.quotas", 0.05, {}),
     ("reuse.output", False, {}),
     ("start.kind", "warm", {}),
     ("start.share", 0.1, {"start": "warm"}),
@@ -254,6 +255,25 @@ def test_regions_that_do_not_add_up_are_refused(changes: dict[str, Any], message
     with pytest.raises(simcore.InputError) as caught:
         measured({**REGIONS, **changes})
     assert message in str(caught.value)
+
+
+def test_a_quota_keeps_a_tenant_from_the_room_of_others() -> None:
+    """Eight tenants, the first the most popular: held to a twentieth of each tier, it finds less, the others more."""
+    base = {"replicas": 1, "workload.request_rate": 2, "tiers.cxl.capacity": 0, "tiers.dram.capacity": "4 GiB"}
+    free, held = (
+        simcore.simulate(simcore.build_scenario(with_paths({**base, **quotas})))
+        for quotas in ({}, {"tiers.hbm.quotas": {0: 0.05}, "tiers.dram.quotas": {"0": "5 %"}})
+    )
+    before, after = (simcore.tenant_outcomes(outcome) for outcome in (free, held))
+    assert after[0].hit_ratio < 0.9 * before[0].hit_ratio
+    others = [sum(t.hit_ratio * t.prompt_tokens for t in tenants[1:]) for tenants in (before, after)]
+    assert others[1] > others[0]
+
+
+@pytest.mark.parametrize("quotas", [{"first": 0.1}, {"-1": 0.1}, 1.5, {"default": -0.1}])
+def test_quotas_are_shares_by_tenant(quotas: Any) -> None:
+    with pytest.raises(simcore.InputError, match=r"tiers\.hbm\.quotas"):
+        measured({"tiers.hbm.quotas": quotas})
 
 
 def test_clients_that_start_apart_are_no_burst() -> None:

@@ -1,4 +1,4 @@
-"""One engine for all serving tests."""
+"""Two engines for all serving tests, without and with quotas."""
 
 from __future__ import annotations
 
@@ -10,3 +10,4 @@ from simcore.serving.serve import prepare
 @pytest.fixture(scope="session", autouse=True)
 def one_engine() -> None:
     prepare(("fifo", "lru", "sieve"))
+    prepare(("fifo", "lru", "sieve"), quotas=True)

@@ -33,8 +33,8 @@ def cases(policies: list[str], seed: int, count: int) -> Iterator[tuple[Trace, S
     pool = [name for name in policies if name in IN_HBM] or ["lru"]
     for number in range(count):
         trace, setup = random_case(1000 * seed + number)
-        tiers = tuple(replace(tier, policy=str(rng.choice(policies))) for tier in setup.tiers)
-        yield trace, replace(setup, hbm_policy=str(rng.choice(pool)), tiers=tiers, start="cold")
+        tiers = tuple(replace(tier, policy=str(rng.choice(policies)), quota_blocks=()) for tier in setup.tiers)
+        yield trace, replace(setup, hbm_policy=str(rng.choice(pool)), hbm_quota_blocks=(), tiers=tiers, start="cold")
 
 
 def most_hit_tokens(trace: Trace, setup: ServingSetup, result: ServingResult) -> np.ndarray:
@@ -83,7 +83,7 @@ def test_the_bound_of_an_infinite_cache_is_met() -> None:
     for seed in range(10):
         trace, setup = random_case(seed)
         setup = replace(setup, replicas=1, network=None, tiers=(), prefetch="none", start="cold", pool_pages=100_000)
-        setup = replace(setup, allocation="paged", arrivals="closed", concurrency=1, recompute_last=False)
+        setup = replace(setup, allocation="paged", arrivals="closed", concurrency=1, recompute_last=False, hbm_quota_blocks=())
         result = serve(trace, setup)
         assert (result.hit_tokens.sum(1) == most_hit_tokens(trace, setup, result)).all()
 
