@@ -17,7 +17,7 @@ search: $(READY)
 test: $(READY)-dev
 	@$(RUN)ruff check .
 	@$(RUN)mypy
-	@$(RUN)python -m pytest $(ARGS)
+	@$(RUN)python -m pytest -n auto --dist loadfile $(ARGS)
 
 clean:
 	rm -rf $(VENV)
