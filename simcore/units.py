@@ -38,6 +38,7 @@ _UNITS: dict[str, tuple[str, float | int]] = {
     "/s": ("per_second", 1.0), "/min": ("per_second", 1 / 60), "requests/s": ("per_second", 1.0),
     "tokens/s": ("tokens_per_second", 1.0),
     "J/token": ("joules_per_token", 1.0),
+    "requests": ("number", 1.0), "bits": ("number", 1.0),
 }  # fmt: skip
 EXAMPLES = {
     "bytes": "64 GiB", "seconds": "80 ms", "bytes_per_second": "64 GB/s", "flops": "989 TFLOPS", "watts": "700 W",
@@ -146,12 +147,14 @@ def format_bytes(n: float) -> str:
     return _scaled(n, (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB), ("B", 1)))
 
 
+_EXACT = (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB), ("TB", TB), ("GB", GB), ("MB", MB), ("kB", KB), ("B", 1))
+
+
 def exact_bytes(n: int) -> str:
-    """The shortest exact spelling: 68719476736 -> "64 GiB"; parses back to the same number."""
-    for unit, scale in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
-        if n and n % scale == 0:
-            return f"{n // scale} {unit}"
-    return f"{n} B"
+    """The shortest exact spelling, binary where both are as short: 68719476736 -> "64 GiB", 15 * 10**12 -> "15 TB"; parses back
+    to the same number."""
+    exact = [f"{n // scale} {unit}" for unit, scale in _EXACT if n and n % scale == 0]
+    return min(exact, key=lambda text: len(text.split()[0]), default=f"{n} B")
 
 
 def format_seconds(s: float) -> str:

@@ -140,6 +140,9 @@ class Scenario(Spec):
         if engine.allocation != "paged" and self.lower_tiers:
             rule, hint = "needs a system without tiers below HBM", "only paged memory has blocks that could go there"
             raise InputError(rule, path="engine.allocation", value=engine.allocation, hint=hint)
+        if engine.allocation != "paged" and self.hbm.quotas:
+            hint = "only paged memory has blocks to count; leave quotas out, or set engine.allocation: paged"
+            raise InputError("must be absent with a region for each request", path="tiers.hbm.quotas", hint=hint)
         try:
             find_weight_format(self.weights)
         except InputError as error:

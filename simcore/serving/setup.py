@@ -229,6 +229,10 @@ class ServingSetup:
             raise InputError(
                 "needs a pool without tiers below: a region is one sequence's", path="allocation", value=self.allocation
             )
+        if self.allocation != "paged" and self.hbm_quota_blocks:
+            raise InputError(
+                "needs allocation paged: a region has no blocks to count", path="hbm_quota_blocks", value=self.hbm_quota_blocks
+            )
         _one_of("preemption", self.preemption, PREEMPTIONS)
         _at_least(1 if self.preemption == "swap" else 0, self, ("swap_pages",))
         _one_of("reserve", self.reserve, RESERVES)

@@ -92,6 +92,23 @@ def test_exact_bytes_round_trip(n: int) -> None:
     assert units.parse_bytes(units.exact_bytes(n)) == n
 
 
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [
+        (64 * 2**30, "64 GiB"),
+        (15 * 10**12, "15 TB"),
+        (13_700_000_000, "13700 MB"),
+        (512_000, "500 KiB"),
+        (3 * 2**29, "1536 MiB"),
+        (117_440_513, "117440513 B"),
+        (0, "0 B"),
+    ],
+)
+def test_exact_bytes_are_short(n: int, text: str) -> None:
+    """As many digits as needed, and not more: a device of 15 TB is no 14648437500 KiB."""
+    assert units.exact_bytes(n) == text
+
+
 @given(st.floats(1e-12, 1e6))
 def test_printed_time_is_within_half_a_per_cent(seconds: float) -> None:
     assert units.parse_seconds(units.format_seconds(seconds)) == pytest.approx(seconds, rel=6e-3, abs=1e-11)

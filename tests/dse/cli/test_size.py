@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -72,21 +71,12 @@ def test_the_log_of_qwen3_14b(dse: Dse) -> None:
     assert data["pool_tokens"] == pytest.approx(42_656, rel=HALF_PERCENT)
 
 
-NEMOTRON_4B = {
-    "model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": 32, "hidden_size": 3072, "head_dim": 128,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 9216, "vocab_size": 128_256,
-    "max_position_embeddings": 131_072, "tie_word_embeddings": False,
-}  # fmt: skip
+U05 = Path(__file__).parents[3] / "examples" / "user_cases" / "u05"
 
 
-def test_a_tier_below_does_not_lengthen_a_request(dse: Dse, folder: Path) -> None:
+def test_a_tier_below_does_not_lengthen_a_request(dse: Dse) -> None:
     """NVIDIA/TensorRT-LLM#7281 (U05): 44K tokens on a card of 16 GB, host offload will not make it 128K."""
-    (folder / "config.json").write_text(json.dumps(NEMOTRON_4B))
-    (folder / "card.yaml").write_text(
-        "name: GeForce RTX 5060 Ti 16 GB\nmemory: 16311 MiB\nbandwidth: 448 GB/s\nflops: 47 TFLOPS\nfp8_speedup: 2\n"
-        "host_link: 32 GB/s\npower: 180 W\n"
-    )
-    base = ("--model", "./config.json", "--gpu", "./card.yaml", "--set", "engine.family=trtllm",
+    base = ("--model", str(U05 / "config.json"), "--gpu", str(U05 / "card.yaml"), "--set", "engine.family=trtllm",
             "--set", "engine.max_num_seqs=8", "--set", "engine.max_num_batched_tokens=8192")  # fmt: skip
     alone = sized(dse, *base)
     assert alone["longest_tokens"] == pytest.approx(44_000, rel=0.1)

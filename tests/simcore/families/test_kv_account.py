@@ -46,6 +46,29 @@ def test_sums_are_equal(changes: dict[str, Any]) -> None:
     assert (found.preemptions, found.recomputed_tokens) == (outcome.preemptions, outcome.recomputed_tokens)
 
 
+def test_the_wait_for_a_packet_is_decoding() -> None:
+    """The first packet of 20 leaves 19 tokens after the first: TTFT is later by a part of `decode`, and no phase changes."""
+    one, many = (build({"engine.stream_interval": n}) for n in (1, 20))
+    outcome, packets = simcore.simulate(one), simcore.simulate(many)
+    first, found = simcore.account(one), simcore.account(many)
+    for name, seconds in first.phases.items():
+        np.testing.assert_array_equal(found.phases[name], seconds, err_msg=name)
+    wait = packets.first_token_s - outcome.first_token_s
+    assert 0 < wait.mean() < found.phases["decode"].mean() and (wait <= found.phases["decode"] + 1e-9).all()
+    before = sum(found.phases[name] for name in found.phases if name != "decode")
+    calm = found.phases["queue_again"] + found.phases["prefill_again"] == 0
+    np.testing.assert_allclose((before + wait)[calm], (packets.first_token_s - packets.arrival_s)[calm], rtol=1e-9)
+
+
+def test_speculation_shortens_decoding() -> None:
+    """One request at a time with all drafts accepted: decoding takes less, and the prompt what it took."""
+    plain, drafted = (
+        account({"engine.draft_tokens": k, "engine.acceptance_rate": 1.0, "engine.max_num_seqs": 8}, ALONE) for k in (0, 4)
+    )
+    assert drafted.phases["decode"].sum() < 0.5 * plain.phases["decode"].sum()
+    np.testing.assert_allclose(drafted.phases["prefill"], plain.phases["prefill"], rtol=1e-9)
+
+
 def test_a_what_if_is_a_simulation() -> None:
     found = {w.name: w for w in account({}).what_if}
     base = measured({})

@@ -276,6 +276,13 @@ def test_quotas_are_shares_by_tenant(quotas: Any) -> None:
         measured({"tiers.hbm.quotas": quotas})
 
 
+def test_quotas_need_pages() -> None:
+    bare = {"tiers.dram": None, "tiers.cxl": None, "tiers.hbm.quotas": 0.5}
+    measured(bare)
+    with pytest.raises(simcore.InputError, match=r"tiers\.hbm\.quotas: must be absent with a region"):
+        measured({**bare, "engine.allocation": "oracle"})
+
+
 def test_clients_that_start_apart_are_no_burst() -> None:
     burst, apart = (
         measured({"workload": {**CLOSED, "concurrency": 40}}),

@@ -160,7 +160,15 @@ def small_case(rng: Random) -> tuple[Trace, ServingSetup]:
     trace = small_trace(rng, rng.choice([g for g in (1, 2, 4, 8, 16) if unit % g == 0]))
     setup = small_setup(rng, trace, unit, page)
     setup = contiguous(setup, trace) if rng.random() < 0.1 else setup
-    return trace, speculative(setup, rng.random(), rng.random()) if rng.random() < 0.3 else setup
+    setup = speculative(setup, rng.random(), rng.random()) if rng.random() < 0.3 else setup
+    return trace, with_quotas(rng, setup) if setup.allocation == "paged" else setup
+
+
+def with_quotas(rng: Random, setup: ServingSetup) -> ServingSetup:
+    """The same, with limits on what each tenant may hold in some of the stores."""
+    limits: list[tuple[int, ...]] = [(), (), (), (1,), (0, 2), (3, 0, 9)]
+    tiers = tuple(replace(tier, quota_blocks=rng.choice(limits)) for tier in setup.tiers)
+    return replace(setup, hbm_quota_blocks=rng.choice(limits), tiers=tiers)
 
 
 def speculative(setup: ServingSetup, more: float, accepted: float) -> ServingSetup:
@@ -174,6 +182,5 @@ def contiguous(setup: ServingSetup, trace: Trace) -> ServingSetup:
     longest = int(max(trace.input_tokens + trace.output_tokens))
     allocation = ("max", "pow2", "oracle")[longest % 3]
     limit = setup.max_model_len or longest
-    return replace(
-        setup, allocation=allocation, max_model_len=limit, tiers=(), prefetch="none", pool_pages=4 * setup.pool_pages
-    )
+    paged_only: dict[str, Any] = {"tiers": (), "prefetch": "none", "hbm_quota_blocks": ()}
+    return replace(setup, allocation=allocation, max_model_len=limit, pool_pages=4 * setup.pool_pages, **paged_only)

@@ -95,8 +95,7 @@ def test_every_token_is_found_or_has_a_reason() -> None:
         )
         reasons += missed.sum(axis=0)
     reached = dict(zip(REASONS, reasons, strict=True))
-    assert reached.pop("write_refused") == 0  # by none of these policies; test_reuse has one
-    assert min(reached.values()) > 500, reached
+    assert min(reached.values()) > 500, reached  # write_refused by quotas alone; test_reuse has a policy that refuses
 
 
 def test_costs_are_not_written_to() -> None:

@@ -88,3 +88,5 @@ def test_refusals() -> None:
         serve(trace, setup_of(allocation="max"))
     with pytest.raises(InputError, match="allocation: needs a pool without tiers below"):
         serve(trace, setup_of(allocation="pow2", tiers=[StoreSetup(name="dram", capacity_blocks=4)]))
+    with pytest.raises(InputError, match="hbm_quota_blocks: needs allocation paged"):
+        serve(trace, setup_of(allocation="oracle", hbm_quota_blocks=(4,)))
