@@ -17,7 +17,13 @@ from simcore.families._kv_static import held as held_pool
 from simcore.outcome import Outcome
 from simcore.roofline.constants import find_constants
 from simcore.roofline.paging import tier_block_bytes
-from simcore.roofline.transfer import copies_per_block, host_link_seconds_per_block, tier_latencies, tier_seconds_per_block
+from simcore.roofline.transfer import (
+    copies_per_block,
+    host_link_seconds_per_block,
+    loaded_latencies,
+    tier_latencies,
+    tier_seconds_per_block,
+)
 from simcore.serving.serve import prepare as prepare_engine
 from simcore.serving.serve import run_before, serve
 from simcore.serving.setup import ServingSetup, StoreSetup
@@ -242,4 +248,5 @@ def _store(scenario: Scenario, name: str, pages: int, copies: int) -> StoreSetup
         write_s_per_block=write_s,
         read_latency_s=read_latency_s,
         write_latency_s=write_latency_s,
+        loaded_latency_s=loaded_latencies(tier),
     )

@@ -77,6 +77,12 @@ def tier_latencies(tier: TierSpec) -> tuple[float, float]:
     return tier.read_latency_s + hops_s, tier.write_latency_s + hops_s
 
 
+def loaded_latencies(tier: TierSpec) -> tuple[tuple[float, float], ...]:
+    """(utilisation, read latency in seconds) points of `loaded_latency_s`, sockets between included."""
+    hops_s = tier.numa_hops * tier.numa_hop_latency_s
+    return tuple((share, latency_s + hops_s) for share, latency_s in tier.loaded_latency_s)
+
+
 def copy_seconds(curve: Sequence[tuple[int, float]], copy_bytes: float) -> float:
     """Seconds of one copy by a measured curve of (bytes, bytes per second)."""
     sizes = [size for size, _ in curve]

@@ -28,7 +28,7 @@ from simcore.serving.setup import (
     ServingSetup,
     StoreSetup,
 )
-from simcore.serving.state import LATEST, NEVER, NONE, ON_EVICTION, PICOSECONDS, State
+from simcore.serving.state import LATEST, LOAD_LEVELS, NEVER, NONE, ON_EVICTION, PICOSECONDS, State
 from simcore.traces.blocks import request_kinds
 from simcore.traces.reuse import units
 from simcore.traces.trace import Trace
@@ -196,7 +196,8 @@ def lower(
         ),
         completed=np.zeros(replicas * setup.max_num_batched_tokens, np.uint32),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
-        plan_free=np.zeros(tiers + 1, np.int64),
+        plan_free=np.zeros(2 * (tiers + 1), np.int64),
+        loaded=_loaded_latencies(setup, view, link),
         blocks=arrays.blocks,
         wave_start=arrays.wave_start,
         **_quotas(trace, setup, arrays, view, sizes["nodes"]),
@@ -430,6 +431,17 @@ def _links(setup: ServingSetup, view: NDArray[np.int64]) -> tuple[Any, Any]:
         link["latency"][2 * view[k]] = _ps(spec.read_latency_s)
         link["latency"][2 * view[k] + 1] = _ps(spec.write_latency_s)
     return tier, link
+
+
+def _loaded_latencies(setup: ServingSetup, view: NDArray[np.int64], link: Any) -> NDArray[np.int64]:
+    """Latencies of reads by the utilisation of their link, of all tiers with such a curve; the links get their place."""
+    tables = [np.zeros(1, np.int64)]
+    for k, tier in enumerate(setup.tiers, start=1):
+        if tier.loaded_latency_s:
+            link["loaded"][2 * view[k]] = sum(map(len, tables))
+            shares, latencies = zip((0.0, tier.read_latency_s), *tier.loaded_latency_s, strict=True)
+            tables.append(_picoseconds(np.interp(np.arange(LOAD_LEVELS + 1) / LOAD_LEVELS, shares, latencies)))
+    return np.concatenate(tables)
 
 
 def _records(n: int, dtype: np.dtype[Any]) -> Any:

@@ -10,6 +10,7 @@ from simcore.errors import InputError
 from simcore.roofline.step_time import StepCosts
 from simcore.serving.routing import PUBLISHED_RULES, ROUTERS, NetworkSetup, RoutingRules
 from simcore.serving.state import ON_EVICTION
+from simcore.specs.tier import check_loaded_latency
 
 PLACEMENTS = ("exclusive", "inclusive")
 WRITE_POLICIES = ("write_back", "write_through", "write_through_selective")
@@ -44,6 +45,8 @@ class StoreSetup:
         persistent: its blocks outlast a restart.
         read_s_per_block, write_s_per_block: time of a block on its link.
         read_latency_s, write_latency_s: from the last byte on its link to the block being usable.
+        loaded_latency_s: points (utilisation, latency) of reads from a link that was busy for that share of the last
+            millisecond, both growing from (0, `read_latency_s`) on, linear in between; empty: it is always `read_latency_s`.
     """
 
     name: str
@@ -59,6 +62,7 @@ class StoreSetup:
     write_s_per_block: float = 0.0
     read_latency_s: float = 0.0
     write_latency_s: float = 0.0
+    loaded_latency_s: tuple[tuple[float, float], ...] = ()
 
     @property
     def copy_after(self) -> int:
@@ -73,6 +77,7 @@ class StoreSetup:
         _at_least(1, self, ("capacity_blocks", "write_after_uses"))
         _check_quotas("quota_blocks", self.quota_blocks)
         _seconds(self, ("read_s_per_block", "write_s_per_block", "read_latency_s", "write_latency_s"))
+        check_loaded_latency("loaded_latency_s", self.read_latency_s, self.loaded_latency_s)
         _one_of("placement", self.placement, PLACEMENTS)
         if self.write_policy is not None:
             _one_of("write_policy", self.write_policy, WRITE_POLICIES)

@@ -17,6 +17,8 @@ PICOSECONDS = 1_000_000_000_000
 NEVER = 1 << 62  # later than any time
 LATEST = 1 << 61  # arrivals and clocks beyond this are refused (26 days)
 NONE = -1  # no request
+LOAD_WINDOW = 1_000_000_000  # picoseconds (1 ms) over which the utilisation of a link counts
+LOAD_LEVELS = 1024  # steps of utilisation
 ON_EVICTION = -1  # instead of the uses after which a tier gets a copy of a block: it takes what is evicted above
 
 # state of a request
@@ -90,7 +92,9 @@ REPLICA = np.dtype(  # (R,)
 TIER = np.dtype(
     _fields("store read write inclusive copy_after shared", _I8)
 )  # (T+1, R) a replica's view of each tier; row 0 is HBM
-LINK = np.dtype(_fields("free block latency blocks", _I8))  # one direction of a device or host link
+LINK = np.dtype(  # one direction of a device or host link; loaded: place of its latencies in st.loaded, 0: one latency
+    _fields("free block latency blocks loaded recent", _I8)
+)
 SHARE = np.dtype(_fields("held quota", _I8) + _fields("head tail", _U4), align=True)  # (S * tenants,) of a store's blocks
 OWN = np.dtype(_fields("prev next", _U4))  # of a slot: links to the owner's other unpinned blocks, by last use
 HEAP = np.dtype(_fields("key value", _I8))
@@ -168,7 +172,8 @@ class State(NamedTuple):
     heap: Records  # R x max_seqs decoding, as many loading; n chained; R x max_seqs first packets, as many swapped (or 0)
     completed: Any  # u4 (R * budget,) blocks that the prefill of each replica's running step completes
     plan: Records  # (longest prompt in blocks,)
-    plan_free: Any  # i8 (T+1,) scratch: when each tier's read link would be free
+    plan_free: Any  # i8 (2 * (T+1),) scratch: when each tier's read link would be free; then how busy it would have been
+    loaded: Any  # i8, [0] unused: latency of reads by utilisation, LOAD_LEVELS + 1 entries for each tier with such a curve
     blocks: Any  # u4: of each request its prompt's blocks, then those of its output
     wave_start: Any  # i8 (waves+1,) first request of each wave
     share: Records  # (S * tenants,) with quotas, else (1,)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -28,6 +29,19 @@ def _by_tenant(raw: Any) -> Any:
     return quotas
 
 
+def check_loaded_latency(path: str, read_latency_s: float, points: Sequence[tuple[float, float]]) -> None:
+    """Raises:
+    InputError: the points are not of growing utilisation above 0, up to 1, or a latency falls or is too long to count.
+    """
+    shares, latencies = [0.0, *(share for share, _ in points)], [read_latency_s, *(latency for _, latency in points)]
+    known = all(map(math.isfinite, (*shares, *latencies)))
+    if not known or shares != sorted(set(shares)) or shares[-1] > 1 or latencies != sorted(latencies):
+        rule = "must be points of growing utilisation above 0, up to 1, whose latencies do not fall, from read_latency on"
+        raise InputError(rule, path=path, value=[list(point) for point in points], hint="write [[0.8, 210 ns], [1, 700 ns]]")
+    if points and latencies[-1] > 3600:
+        raise InputError("must not exceed an hour", path=path, value=latencies[-1])
+
+
 class TierSpec(Spec):
     """A tier. The top one (HBM) needs only a capacity and a policy; its speed and price belong to the GPU.
 
@@ -47,6 +61,8 @@ class TierSpec(Spec):
         persistent: its blocks outlast a restart of the engines.
         read_bandwidth_bytes_per_s, write_bandwidth_bytes_per_s: of a device or network, not of the GPU's host link.
         read_latency_s, write_latency_s: before the first byte, once per transfer.
+        loaded_latency_s: read latency of a busy device: points (utilisation, latency), both growing from (0, `read_latency_s`),
+            linear in between; the utilisation is the share of the last millisecond in which the tier's read link was busy.
         copy_overhead_s: cost of each separate copy, which makes small copies slow.
         bandwidth_curve: measured instead: (bytes of a copy, bytes per second of such reads), growing; not with
             `copy_overhead_s`. In between, time is linear in bytes; a smaller copy takes as long as the smallest measured,
@@ -83,6 +99,7 @@ class TierSpec(Spec):
     write_bandwidth_bytes_per_s: BytesPerSecond | None = None
     read_latency_s: Seconds = 0.0
     write_latency_s: Seconds = 0.0
+    loaded_latency_s: tuple[tuple[float, Seconds], ...] = ()
     copy_overhead_s: Seconds = 0.0
     bandwidth_curve: tuple[tuple[Bytes, BytesPerSecond], ...] = ()
     read_iops: Positive | None = None
@@ -114,6 +131,11 @@ class TierSpec(Spec):
                 value=exact_bytes(self.capacity_bytes),
                 hint=f"{self.preset or 'this tier'} ends there; set max_capacity to describe a larger device",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _grows_with_load(self) -> Self:
+        check_loaded_latency("loaded_latency", self.read_latency_s, self.loaded_latency_s)
         return self
 
     @model_validator(mode="after")

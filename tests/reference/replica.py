@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from simcore.serving.setup import ServingSetup
 from simcore.traces.trace import Trace
@@ -443,14 +444,12 @@ class Replica:
     def load_end(self, q: Request, where: list[int], now: int) -> int:
         """When the last found block would be usable: `take` without moving anything."""
         stores = self.tiers.stores
-        free = [store.read.free for store in stores]
+        links = [replace(store.read) for store in stores]
         end = now
         for block, k in zip(q.blocks, where, strict=False):
             at = stores[k].ready[block]
             if k > 0:
-                free[k] = max(at, now, free[k]) + stores[k].read.block_time
-                free[0] = max(free[k], free[0]) + stores[0].read.block_time
-                at = free[0] + stores[k].read.latency + stores[0].read.latency
+                at = links[0].send(links[k].send(max(at, now))) + links[k].latency + links[0].latency
             end = max(end, at)
         return end
 

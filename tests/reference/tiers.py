@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from simcore.serving.setup import ServingSetup, StoreSetup
 from tests.reference.misses import Misses
 from tests.reference.policies import POLICIES
 
 PICOSECONDS = 10**12
+WINDOW, LEVELS = 10**9, 1024  # of the utilisation of a link
 
 
 def picoseconds(seconds: float) -> int:
@@ -26,12 +29,24 @@ class Link:
     free: int = 0
     blocks: int = 0
     pages_time: int = 0  # of sequences swapped
+    curve: tuple[tuple[float, float], ...] = ()  # latency in seconds by utilisation
+    recent: int = 0  # picoseconds of the last window in which it was busy, at `free`
 
     def send(self, at: int) -> int:
-        """Queue a block that is there at time `at`; returns when its last byte has passed."""
-        self.free = max(self.free, at) + self.block_time
+        """Queue a block that is there at time `at`; returns when its last byte has passed, and sets its latency."""
+        start = max(self.free, at)
+        self.forget(start - self.free)
+        if self.curve:
+            shares, latencies = zip(*self.curve, strict=True)
+            self.latency = picoseconds(np.interp(LEVELS * self.recent // WINDOW / LEVELS, shares, latencies))
+        self.forget(self.block_time)
+        self.recent += min(self.block_time, WINDOW)
+        self.free = start + self.block_time
         self.blocks += 1
         return self.free
+
+    def forget(self, time: int) -> None:
+        self.recent -= self.recent * min(time, WINDOW) // WINDOW
 
     def move(self, at: int, pages: int, pages_per_block: int) -> int:
         """Queue pages of a sequence; returns when they have arrived."""
@@ -196,6 +211,8 @@ def build_tiers(setup: ServingSetup, owner: dict[int, int]) -> list[Tiers]:
 
     def store(tier: StoreSetup) -> Store:
         read = Link(picoseconds(tier.read_s_per_block), picoseconds(tier.read_latency_s), tier.read_s_per_block)
+        if tier.loaded_latency_s:
+            read.curve = ((0.0, tier.read_latency_s), *tier.loaded_latency_s)
         write = Link(picoseconds(tier.write_s_per_block), picoseconds(tier.write_latency_s), tier.write_s_per_block)
         return Store(tier, read, write, owner)
 

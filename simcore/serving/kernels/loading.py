@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, Slot, kernel
-from simcore.serving.state import ALWAYS, LATEST, NEVER_LOAD, NONE, THRESHOLD, State
+from simcore.serving.state import ALWAYS, LATEST, LOAD_WINDOW, NEVER_LOAD, NONE, THRESHOLD, State
 
 from .order import on_hit
 from .pool import add_block, covered_tokens
 from .stores import find, reference, remove, unpin
-from .transfer import demote, send, write, write_wait
+from .transfer import demote, loaded_latency, send, still_recent, write, write_wait
 
 
 @kernel
@@ -58,16 +58,25 @@ def load_end(st: State, r: Int) -> Int:
     host = st.link[st.tier[r].read]
     host_free = host.free
     for tier in range(1, st.par.tiers + 1):
-        st.plan_free[tier] = st.link[st.tier[tier * replicas + r].read].free
+        device = st.link[st.tier[tier * replicas + r].read]
+        st.plan_free[tier] = device.free
+        st.plan_free[st.par.tiers + 1 + tier] = device.recent
     end = st.stat.now
     for i in range(st.found.hits):
         tier = st.plan[i].tier
         if tier > 0:
-            device = st.link[st.tier[tier * replicas + r].read]
-            at = max(st.stat.now, st.node[st.plan[i].slot].ready)
-            st.plan_free[tier] = min(max(at, st.plan_free[tier]) + device.block, LATEST)
+            number = st.tier[tier * replicas + r].read
+            device = st.link[number]
+            start = max(st.stat.now, st.node[st.plan[i].slot].ready, st.plan_free[tier])
+            latency = device.latency
+            if device.loaded > 0:
+                k = st.par.tiers + 1 + tier
+                recent = still_recent(st.plan_free[k], start - st.plan_free[tier])
+                latency = loaded_latency(st, number, recent)
+                st.plan_free[k] = still_recent(recent, device.block) + min(device.block, LOAD_WINDOW)
+            st.plan_free[tier] = min(start + device.block, LATEST)
             host_free = min(max(st.plan_free[tier], host_free) + host.block, LATEST)
-            end = max(end, host_free + device.latency + host.latency)
+            end = max(end, host_free + latency + host.latency)
         else:
             end = max(end, st.node[st.plan[i].slot].ready)
     return end

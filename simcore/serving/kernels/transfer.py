@@ -9,7 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
-from simcore.serving.state import BACKED_UP, CAPACITY, IN_FLIGHT, LATEST, NONE, NOT_WRITTEN, ON_EVICTION, REFUSED, State
+from simcore.serving.state import (
+    BACKED_UP,
+    CAPACITY,
+    IN_FLIGHT,
+    LATEST,
+    LOAD_LEVELS,
+    LOAD_WINDOW,
+    NONE,
+    NOT_WRITTEN,
+    ON_EVICTION,
+    REFUSED,
+    State,
+)
 
 from .order import QUOTAS, on_miss
 from .shares import own_victim, quota_reached
@@ -19,10 +31,30 @@ COVERED = 0  # a lower tier holds the block already
 
 
 @kernel
+def still_recent(busy: Int, time: Int) -> Int:
+    """Of the time a link was busy in the last LOAD_WINDOW, what counts `time` later: the window forgets evenly."""
+    return busy - busy * min(time, LOAD_WINDOW) // LOAD_WINDOW
+
+
+@kernel
+def loaded_latency(st: State, link_number: Int, busy: Int) -> Int:
+    """Latency of a read that finds its link to have been busy for `busy` of the last LOAD_WINDOW."""
+    return st.loaded[st.link[link_number].loaded + busy * LOAD_LEVELS // LOAD_WINDOW]
+
+
+@kernel
 def send(st: State, link_number: Int, at: Int) -> Int:
-    """Queue one block, available at time `at`; returns when its last byte has passed (a clock that gets to LATEST stops)."""
+    """Queue one block, available at time `at`; returns when its last byte has passed (a clock that gets to LATEST stops).
+
+    If the link's latency grows with its load, `latency` is this block's from then on.
+    """
     link = st.link[link_number]
-    done = min(max(at, link.free) + link.block, LATEST)
+    start = max(at, link.free)
+    if link.loaded > 0:
+        recent = still_recent(link.recent, start - link.free)
+        link.latency = loaded_latency(st, link_number, recent)
+        link.recent = still_recent(recent, link.block) + min(link.block, LOAD_WINDOW)
+    done = min(start + link.block, LATEST)
     link.free = done
     link.blocks += 1
     return done

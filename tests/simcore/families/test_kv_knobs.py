@@ -133,6 +133,7 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("tiers.dram.write_bandwidth", "1 MB/s", {}),
     ("tiers.dram.read_latency", "20 ms", {}),
     ("tiers.dram.write_latency", "60 s", {}),
+    ("tiers.dram.loaded_latency", [[0.1, "10 ms"], [1, "90 ms"]], {}),
     ("tiers.dram.copy_overhead", "1 ms", {}),
     ("tiers.dram.bandwidth_curve", [["64 KiB", "14 GB/s"], ["2 MiB", "50 GB/s"]], {}),
     ("tiers.dram.read_iops", 1000, {}),

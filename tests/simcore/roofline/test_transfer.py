@@ -14,6 +14,7 @@ from simcore.roofline.transfer import (
     effective_bandwidth,
     host_link_bandwidth,
     host_link_seconds_per_block,
+    loaded_latencies,
     seconds_per_block,
     tier_latencies,
     tier_seconds_per_block,
@@ -148,3 +149,16 @@ def test_larger_copies_take_longer_and_run_faster(a: float, b: float, bandwidth:
     rates = [effective_bandwidth(size, bandwidth, overhead) for size in (small, large)]
     assert rates[0] <= rates[1] * (1 + 1e-12) and rates[1] <= bandwidth * (1 + 1e-12)
     assert seconds_per_block(a, n, bandwidth, overhead) >= seconds_per_block(a, 1, bandwidth, overhead)
+
+
+def test_the_loaded_latency_of_a_cxl_expander() -> None:
+    """All reads of Micron's model of a CXL expander, 26.8 GB/s at most: 107 ns unloaded, 5 ns more at 68 % of that, 12 at 92 %,
+    29 at 99.6 %, 504 saturated (Mess, arXiv:2405.10170; its published curve cxl/bwlat_100, cycles of 2.1 GHz)."""
+    more_ns = {18280: 235.414, 24605: 250.673, 26654: 285.466, 26759: 1285.0047}
+    points = tuple((mb / 26759, 200e-9 + (cycles - 225.584) / 2.1e9) for mb, cycles in more_ns.items())
+    cxl = tier("cxl2-x8", capacity_bytes=GIB, loaded_latency_s=points, numa_hops=1)
+    shares, latencies = zip(*loaded_latencies(cxl), strict=True)
+    assert shares == pytest.approx((0.683, 0.919, 0.996, 1.0), abs=1e-3)
+    assert [1e9 * latency - 264 for latency in latencies] == pytest.approx([4.7, 11.9, 28.5, 504.5], abs=0.1)
+    with pytest.raises(ValueError, match="loaded_latency: must be points of growing utilisation"):
+        tier("cxl2-x8", capacity_bytes=GIB, loaded_latency_s=((0.5, 100e-9),))

@@ -160,6 +160,7 @@ def _random_tier(rng: np.random.Generator, k: int) -> StoreSetup:
         write_s_per_block=float(_pick(rng, [1e-5, 1e-3, 2e-2])),
         read_latency_s=float(_pick(rng, [0.0, 1e-4])),
         write_latency_s=float(_pick(rng, [0.0, 1e-3])),
+        loaded_latency_s=_pick(rng, [(), ((0.5, 1e-3), (1.0, 2e-2))]),
     )
 
 

@@ -151,6 +151,7 @@ def small_tier(rng: Random, k: int) -> StoreSetup:
         write_s_per_block=rng.choice([0.0, 0.5, 1.0]),
         read_latency_s=rng.choice([0.0, 0.5]),
         write_latency_s=rng.choice([0.0, 0.5]),
+        loaded_latency_s=rng.choice([(), (), ((1.0, 2.5),), ((0.25, 0.5), (0.75, 1.5))]),
     )
 
 

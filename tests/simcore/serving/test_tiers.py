@@ -426,3 +426,42 @@ def test_a_warm_store_goes_on_in_the_order_it_had() -> None:
 def test_a_share_is_a_share(share: float) -> None:
     with pytest.raises(InputError, match="start_share: must be above 0 and at most 1"):
         run(["a"], 1, start="warm", start_share=share)
+
+
+def test_a_busy_link_answers_later() -> None:
+    """Blocks of 0.25 ms: the busy share of the last millisecond grows by a quarter of what is left, 0, 1/4, 7/16, 37/64."""
+    curve = ((0.25, 0.010), (0.5, 0.030), (1.0, 0.070))
+    busy = tier(read_s_per_block=0.00025, read_latency_s=0.002, loaded_latency_s=curve)
+    for blocks, latency_s in (("a", 0.002), ("ab", 0.010), ("abc", 0.025), ("abcd", 0.030 + 0.04 * (37 / 64 - 0.5) / 0.5)):
+        result = run([blocks, "wxyz", blocks], len("wxyz"), busy)
+        assert found(result)[2] == [0, len(blocks)]
+        assert result.load_s[2] == pytest.approx(0.00025 * len(blocks) + latency_s, abs=1e-9)
+
+
+def test_a_link_left_alone_answers_soon_again() -> None:
+    """4 blocks of 0.25 ms leave it busy for 175/256; half a millisecond later half of that is left, later nothing."""
+    curve = ((1.0, 1.0),)
+    busy = tier("dram", read_s_per_block=0.00025, loaded_latency_s=curve)
+    for gap_s, share in ((0.0, 175 / 256), (0.0005, 175 / 512), (0.001, 0.0), (1.0, 0.0)):
+        # all eight are in dram; p loads four blocks at 2 s, q one of its own `gap_s` after the last of them has passed
+        trace = trace_of([(0, "abcd", 1), (0, "e", 1), (1, "wxyz", 1), (1, "uvst", 1), (2, "abcd", 1), (2.001 + gap_s, "e", 1)])
+        result = serve(trace, setup_of(8, tiers=(busy,)))
+        assert found(result)[4:] == [[0, 4], [0, 1]]
+        assert result.load_s[5] == pytest.approx(0.00025 + share, abs=1 / 1024)
+
+
+def test_loading_that_takes_long_on_a_busy_link_is_left() -> None:
+    """The load rule sees the latency that the load will have: four blocks would arrive after 13 ms, computing them takes 16."""
+    for latency_s, blocks in ((0.012, 4), (0.026, 0)):
+        busy = tier(read_s_per_block=0.00025, loaded_latency_s=((37 / 64, latency_s),))
+        result = run(["abcd", "wxyz", "abcd"], 4, busy, load_rule="cheaper", recompute_last=False)
+        assert found(result)[2] == [0, blocks]
+
+
+@pytest.mark.parametrize(
+    "points",
+    [((0.0, 1.0),), ((0.5, 1.0), (0.5, 2.0)), ((0.5, 2.0), (0.8, 1.0)), ((1.5, 1.0),), ((0.5, 0.001),), ((1.0, 4000.0),)],
+)
+def test_a_latency_that_does_not_grow_with_load_is_refused(points: tuple[tuple[float, float], ...]) -> None:
+    with pytest.raises(InputError, match="loaded_latency_s"):
+        tier(read_latency_s=0.01, loaded_latency_s=points).validate()
