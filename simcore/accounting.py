@@ -9,7 +9,7 @@ import numpy as np
 
 from simcore.outcome import Floats
 
-PHASES = ("queue", "queue_again", "load", "prefill", "prefill_again", "decode", "response")
+PHASES = ("queue", "queue_again", "load", "prefill", "prefill_again", "transfer", "decode", "response")
 """Of a request, from arrival to its last token; `response` is the time outside the engine."""
 
 

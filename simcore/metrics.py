@@ -187,6 +187,13 @@ _row("queue_mean", "s", "min", "mean time from arrival to admission",
      lambda o: float(o.queue_s.mean()) if len(o.queue_s) else None, suffix="_s")  # fmt: skip
 _row("load_mean", "s", "min", "mean time a request waits for its blocks from lower tiers",
      lambda o: float(o.load_s.mean()) if len(o.load_s) else None, suffix="_s")  # fmt: skip
+_row("transfer_mean", "s", "min",
+     "with disaggregation: mean time from the first token in the engine until the KV is on a decode replica with room for it",
+     lambda o: float(o.transfer_s.mean()) if len(o.transfer_s) else None, suffix="_s")  # fmt: skip
+_row("prefill_busy", "ratio", "max", "with disaggregation: share of the run that prefill replicas spend in steps",
+     lambda o: o.prefill_busy)  # fmt: skip
+_row("decode_busy", "ratio", "max", "with disaggregation: share of the run that decode replicas spend in steps",
+     lambda o: o.decode_busy)  # fmt: skip
 _row("preemptions", "count", "min", "times a running request lost its blocks and was queued again",
      lambda o: float(o.preemptions))  # fmt: skip
 _row("recomputed_tokens", "count", "min", "tokens computed again after a preemption", lambda o: float(o.recomputed_tokens))
@@ -262,7 +269,7 @@ def find_metric(name: str, tiers: tuple[str, ...] | None = None) -> Metric:
         if name.startswith(prefix) and (tiers is None or tier in tiers + extra):
             return Metric(name, unit, direction, text.format(tier.upper()))  # type: ignore[arg-type]
     link = name.removeprefix("bytes_moved_")
-    links = [*(tiers or ())[1:], "host"]
+    links = [*(tiers or ())[1:], "host", "hand_over"]
     if name.startswith("bytes_moved_") and (tiers is None or link in links):
         return Metric(name, "bytes", "min", f"bytes that crossed the {link} link, both directions")
     known += [f"bytes_moved_{t}" for t in links]

@@ -72,6 +72,11 @@ class Outcome:
     """Rate at which the same system drains the same requests when all of them are waiting; None where unknown."""
     hit_ceiling: float
     """Share of prompt tokens that a cache of unlimited size would have found."""
+    transfer_s: Floats = field(default_factory=lambda: np.zeros(0))
+    """(m,) from the end of prefill until the KV is on the decode replica; empty if replicas do both."""
+    prefill_busy: float | None = None
+    decode_busy: float | None = None
+    """Share of the run that replicas of either role spent in steps; None if replicas do both."""
     tenant: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """(m,) whose request it was; empty: all are one tenant's."""
     readmission_blocks: int = 0

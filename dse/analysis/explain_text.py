@@ -21,6 +21,7 @@ PHASE_WORDS = {
     "load": "load from below",
     "prefill": "prefill",
     "prefill_again": "prefill again",
+    "transfer": "to decode replica",
     "decode": "decode",
     "response": "outside engine",
 }

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, float | None]
 LATENCIES = ("ttft", "tpot", "e2e")
-WAITS = ("queue_mean", "load_mean")
+WAITS = ("queue_mean", "load_mean", "transfer_mean")
 REACHED = 0.01
 """A cache that finds this little less than the ceiling holds all that is reused."""
 STATISTICS = ("mean", "p50", "p90", "p99")
-LOAD = ("request_rate", "sustainable_rate", "utilisation", "saturated", "throughput", "goodput")
+LOAD = ("request_rate", "sustainable_rate", "utilisation", "saturated", "throughput", "goodput", "prefill_busy", "decode_busy")
 COUNTS = ("preemptions", "recomputed_tokens", "rejected_requests")
 COSTS = (
     "hbm_bytes",

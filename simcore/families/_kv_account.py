@@ -107,17 +107,18 @@ def _reuse(trace: Trace, setup: ServingSetup, result: ServingResult, counted: ND
     order = np.lexsort((np.arange(trace.n), result.arrival_s + np.nan_to_num(result.queue_s), counted))
     order = order[~result.rejected[order]]
     earlier = np.arange(known_requests(trace, setup))
-    groups = [order[result.replica[order] == r] for r in range(setup.replicas)]
+    groups = [order[result.replica[order] == r] for r in range(setup.entry_replicas)]
     hits = sum_curves(
         [_curve(trace, setup, view, earlier[result.replica[earlier] == r], group, counted) for r, group in enumerate(groups)]
     )
     pooled = sum_curves([_curve(trace, setup, view, earlier, order, counted)])
     tokens = max(int(trace.input_tokens.astype(np.int64)[counted].sum()), 1)
-    together = setup.replicas > 1 and any(tier.shared for tier in setup.tiers)
-    curve, copies = (pooled, setup.replicas) if together else (hits, 1)  # where replicas share a tier, their reuse is one
+    together = setup.entry_replicas > 1 and any(tier.shared for tier in setup.tiers)
+    curve, copies = (pooled, setup.entry_replicas) if together else (hits, 1)  # where replicas share a tier, their reuse is one
     most = int(curve[-1])
     held = trace.input_tokens.astype(np.int64) + trace.output_tokens
-    spent = result.load_s + result.prefill_s + result.prefill_again_s + result.decode_s
+    spent = result.load_s + result.prefill_s + result.prefill_again_s
+    spent += result.transfer_s if setup.prefill_replicas else result.decode_s  # where prompts are looked up
     span = max(result.end_s - float(result.arrival_s[order].min()), 1e-12) if len(order) else 1.0
     return Reuse(
         tokens=tokens,
@@ -126,7 +127,7 @@ def _reuse(trace: Trace, setup: ServingSetup, result: ServingResult, counted: ND
         levels=tuple(_levels(setup, hits, pooled, tokens)),
         half_tokens=_needed(curve, most / 2, copies) * setup.unit_tokens,
         most_tokens=_needed(curve, MOST * most, copies) * setup.unit_tokens,
-        running_tokens=float((held * spent)[order].sum()) / span / setup.replicas,
+        running_tokens=float((held * spent)[order].sum()) / span / setup.entry_replicas,
         token_bytes=token_bytes,
     )
 
@@ -142,10 +143,10 @@ def _levels(setup: ServingSetup, own: Ints, pooled: Ints, tokens: int) -> Iterat
     blocks, curve, copies = setup.pool_pages // (setup.unit_tokens // setup.page_tokens), own, 1
     yield "hbm", blocks * setup.unit_tokens, float(own[min(blocks, len(own) - 1)]) / tokens
     for tier in setup.tiers:
-        capacity = tier.capacity_blocks // (setup.replicas if tier.shared else 1)
+        capacity = tier.capacity_blocks // (setup.entry_replicas if tier.shared else 1)
         blocks = max(blocks, capacity) if tier.placement == "inclusive" else blocks + capacity
         if tier.shared:
-            curve, copies = pooled, setup.replicas
+            curve, copies = pooled, setup.entry_replicas
         yield tier.name, blocks * setup.unit_tokens, float(curve[min(blocks * copies, len(curve) - 1)]) / tokens
 
 
@@ -215,7 +216,7 @@ def _holding(setup: ServingSetup, reuse: Reuse) -> dict[str, ServingSetup]:
         return {"HBM pool holding the reuse": replace(setup, pool_pages=max(blocks * unit_pages + running, setup.pool_pages))}
     last = setup.tiers[-1]
     above = reuse.levels[-2][1] // setup.unit_tokens if last.placement == "exclusive" else 0
-    needed = max(blocks - above, 1) * (setup.replicas if last.shared else 1)
+    needed = max(blocks - above, 1) * (setup.entry_replicas if last.shared else 1)
     tier = replace(last, capacity_blocks=max(needed, last.capacity_blocks))
     return {f"{last.name.upper()} holding the reuse": replace(setup, tiers=_with(setup, len(setup.tiers) - 1, tier))}
 
@@ -252,7 +253,13 @@ def doubled(scenario: Scenario, trace: Trace, setup: ServingSetup) -> Iterator[t
     larger_steps = scenario.model_copy(update={"engine": engine.model_copy(update={"max_num_batched_tokens": budget})})
     step_times = serving_setup(larger_steps, trace).costs
     yield "max_num_batched_tokens", replace(setup, costs=step_times, max_num_batched_tokens=budget)
-    yield "replicas", replace(setup, replicas=2 * setup.replicas)
+    if setup.prefill_replicas:
+        prefill, decode = setup.prefill_replicas, setup.replicas - setup.prefill_replicas
+        yield "hand-over link", replace(setup, hand_over_s_per_page=setup.hand_over_s_per_page / 2)
+        yield "prefill replicas", replace(setup, replicas=2 * prefill + decode, prefill_replicas=2 * prefill)
+        yield "decode replicas", replace(setup, replicas=prefill + 2 * decode)
+    else:
+        yield "replicas", replace(setup, replicas=2 * setup.replicas)
 
 
 def _with(setup: ServingSetup, k: int, tier: StoreSetup) -> tuple[StoreSetup, ...]:

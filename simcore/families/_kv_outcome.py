@@ -13,7 +13,7 @@ from simcore.families._kv_static import block_bytes_of_replica, static_metrics
 from simcore.outcome import LinkOutcome, Outcome, TierOutcome
 from simcore.roofline.paging import tier_block_bytes
 from simcore.serving.result import LinkFlow, ServingResult, StoreFlow
-from simcore.serving.setup import ServingSetup
+from simcore.serving.setup import HAND_OVER, ServingSetup
 from simcore.serving.starts import keeps
 from simcore.traces.reuse import ideal_hit
 from simcore.traces.trace import Trace
@@ -62,7 +62,11 @@ def outcome_of(
     prompt = trace.input_tokens.astype(np.int64)[counted]
     stores = list(result.stores.values())
     page = block_bytes_of_replica(scenario)
-    swapped = round(result.swapped_in_pages * page), round(result.swapped_out_pages * page)
+    whole = {  # bytes of sequences in and out, by link
+        "host": (round(result.swapped_in_pages * page), round(result.swapped_out_pages * page)),
+        HAND_OVER: (round(result.handed_over_pages * page), 0),
+    }
+    prefill_busy, decode_busy = _busy_by_role(setup, result)
     return Outcome(
         family=scenario.family,
         arrival_s=result.arrival_s[counted],
@@ -73,9 +77,12 @@ def outcome_of(
         hit_tokens=result.hit_tokens[counted],
         queue_s=result.queue_s[counted],
         load_s=result.load_s[counted],
+        transfer_s=result.transfer_s[counted] if setup.prefill_replicas else np.zeros(0),
+        prefill_busy=prefill_busy,
+        decode_busy=decode_busy,
         tenant=trace.tenant.astype(np.int64)[counted],
         tiers=tuple(_tier(scenario, setup, flow) for flow in stores),
-        links=tuple(_link(scenario, setup, flow, result.end_s, swapped) for flow in result.links.values()),
+        links=tuple(_link(scenario, setup, flow, result.end_s, whole.get(flow.name, (0, 0))) for flow in result.links.values()),
         duration_s=duration,
         total_requests=int(served.sum()),
         total_output_tokens=int(trace.output_tokens.astype(np.int64)[served].sum()),
@@ -87,7 +94,7 @@ def outcome_of(
         readmission_blocks=result.stores["hbm"].readmission_lookups,
         kv_token_share=_kv_token_share(setup, result),
         swaps=result.swaps,
-        swapped_bytes=sum(swapped),
+        swapped_bytes=sum(whole["host"]),
         offered_rps=offered_rps(scenario, trace),
         sustainable_rps=sustainable,
         hit_ceiling=float(ideal[counted].sum() / prompt.sum()) if len(prompt) else 0.0,
@@ -97,6 +104,15 @@ def outcome_of(
         slo_tpot_s=scenario.slo.tpot_s,
         static=static_metrics(scenario),
     )
+
+
+def _busy_by_role(setup: ServingSetup, result: ServingResult) -> tuple[float | None, float | None]:
+    """Share of the run that prefill replicas, and decode replicas, spent in steps on average."""
+    if not setup.prefill_replicas or result.end_s == 0:
+        return None, None
+    parts = result.busy_s[: setup.prefill_replicas], result.busy_s[setup.prefill_replicas :]
+    prefill, decode = (float(part.mean()) / result.end_s for part in parts)
+    return prefill, decode
 
 
 def _kv_token_share(setup: ServingSetup, result: ServingResult) -> float | None:
@@ -155,10 +171,10 @@ def _tier(scenario: Scenario, setup: ServingSetup, flow: StoreFlow) -> TierOutco
     )
 
 
-def _link(scenario: Scenario, setup: ServingSetup, flow: LinkFlow, end_s: float, swapped: tuple[int, int]) -> LinkOutcome:
-    """`swapped`: bytes of sequences in and out, which pass the host link alone."""
-    read, written = swapped if flow.name == "host" else (0, 0)
-    size = _block_bytes(scenario, setup, flow.name if flow.name != "host" else "hbm")
+def _link(scenario: Scenario, setup: ServingSetup, flow: LinkFlow, end_s: float, whole: tuple[int, int]) -> LinkOutcome:
+    """`whole`: bytes of sequences that moved as a whole, in and out."""
+    read, written = whole
+    size = _block_bytes(scenario, setup, flow.name if flow.name not in ("host", HAND_OVER) else "hbm")
     busy = max(flow.read_busy_s, flow.write_busy_s)
     return LinkOutcome(
         name=flow.name,

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from simcore.families._kv_scenario import Scenario
+from simcore.families._kv_static import block_bytes_of_replica
 from simcore.serving.routing import NetworkSetup, RoutingRules
 from simcore.specs.router import RegionSpec, round_trips
-from simcore.units import format_seconds
+from simcore.units import format_bandwidth, format_seconds
 
 _OF_POLICY = {"prefix_aware": ("min_match", "max_load_gap", "max_load_ratio"), "gorgo": ("running_weight",)}
 
@@ -22,7 +23,19 @@ def routing_setup(scenario: Scenario) -> dict[str, Any]:
         max_load_ratio=router.max_load_ratio,
         running_weight=router.running_weight,
     )
-    return {"router": router.policy, "routing": rules, "network": _network(scenario.regions)}
+    return {"router": router.policy, "routing": rules, "network": _network(scenario.regions)} | _hand_over(scenario)
+
+
+def _hand_over(scenario: Scenario) -> dict[str, Any]:
+    """Which replicas prefill only, and the link by which the others fetch what they go on with."""
+    if scenario.split is None:
+        return {}
+    link = scenario.split.link
+    return {
+        "prefill_replicas": scenario.split.prefill_replicas,
+        "hand_over_s_per_page": block_bytes_of_replica(scenario) / link.bandwidth_bytes_per_s,
+        "hand_over_latency_s": link.latency_s,
+    }
 
 
 def _network(regions: Mapping[str, RegionSpec]) -> NetworkSetup | None:
@@ -42,7 +55,8 @@ def canonical_routing(scenario: Scenario) -> dict[str, Any]:
     used = ("policy", *_OF_POLICY.get(router.policy, ()))
     shares = sum(region.clients for region in regions.values())
     return {
-        "router": {name: getattr(router, name) for name in used} if scenario.replicas > 1 else None,
+        "router": {name: getattr(router, name) for name in used} if scenario.entry_replicas > 1 else None,
+        "disaggregation": scenario.split.model_dump(mode="json") if scenario.split else None,
         "regions": [[region.replicas, region.clients / shares] for region in regions.values()],
         "round_trip_s": round_trips(regions) if regions else None,
     }
@@ -51,7 +65,14 @@ def canonical_routing(scenario: Scenario) -> dict[str, Any]:
 def routing_words(scenario: Scenario) -> list[str]:
     """Sentences on routing, none for one replica next to its clients."""
     said = []
-    if scenario.replicas > 1:
+    if scenario.split:
+        first, link = scenario.split.prefill_replicas, scenario.split.link
+        said.append(
+            f"{first} replica{'s prefill' if first > 1 else ' prefills'}, {scenario.replicas - first} decode; KV moves at "
+            f"{format_bandwidth(link.bandwidth_bytes_per_s)} out of each prefill replica, latency "
+            f"{format_seconds(link.latency_s)}."
+        )
+    if scenario.entry_replicas > 1:
         router = scenario.router
         numbers = ", ".join(f"{name} {getattr(router, name):g}" for name in _OF_POLICY.get(router.policy, ()))
         said.append(f"Router: {router.policy}{f' ({numbers})' if numbers else ''}.")

@@ -16,8 +16,9 @@ from simcore.quantization.kv_bytes import kv_footprint_per_gpu
 from simcore.quantization.weights import find_weight_format
 from simcore.roofline.constants import find_constants
 from simcore.serving.engine import policy_module
-from simcore.serving.setup import check_write_policy, default_write_policy
+from simcore.serving.setup import HAND_OVER, check_write_policy, default_write_policy
 from simcore.specs.base import Seconds, Spec, yaml_name
+from simcore.specs.disaggregation import DisaggregationSpec, check_disaggregation
 from simcore.specs.engine import EngineSpec
 from simcore.specs.kv_format import KvFormatSpec
 from simcore.specs.model import ModelSpec
@@ -76,6 +77,7 @@ class Scenario(Spec):
             absent.
         router: how requests are spread over replicas.
         regions: where replicas and clients are, if they are apart.
+        disaggregation: which of the replicas only prefill, and how requests get from them to the others, which decode.
     """
 
     shorthand: ClassVar[str | None] = None
@@ -86,6 +88,7 @@ class Scenario(Spec):
     replicas: Annotated[int, Field(ge=1, le=1024)] = 1
     router: RouterSpec = RouterSpec()
     regions: dict[str, RegionSpec] = Field(default_factory=dict)
+    disaggregation: DisaggregationSpec | None = None
     engine: EngineSpec = EngineSpec()
     kv_format: KvFormatSpec = KvFormatSpec()
     weight_format: str | None = None
@@ -125,6 +128,13 @@ class Scenario(Spec):
         _check_tiers(self.tiers)
         check_regions(self.regions, self.replicas, self.workload.concurrency)
         _check_parallel(self.on, self.gpu.count, self.model)
+        check_disaggregation(
+            self.disaggregation,
+            self.replicas,
+            allocation=self.engine.allocation,
+            reserve=self.engine.reserve,
+            has_regions=bool(self.regions),
+        )
         kv_footprint_per_gpu(self.model, self.kv_format, self.on.tp, self.engine.sliding_window_cache)
         engine = self.engine
         if engine.max_num_seqs * (1 + engine.draft_tokens) > engine.max_num_batched_tokens >= engine.max_num_seqs:
@@ -169,6 +179,16 @@ class Scenario(Spec):
         """The tiers below HBM that exist, top to bottom."""
         return {name: tier for name, tier in self.tiers.items() if name != "hbm" and tier.capacity_bytes > 0}
 
+    @property
+    def split(self) -> DisaggregationSpec | None:
+        """Which replicas prefill and which decode; None: all do both."""
+        return self.disaggregation if self.disaggregation and self.disaggregation.prefill_replicas else None
+
+    @property
+    def entry_replicas(self) -> int:
+        """Replicas that requests are routed to."""
+        return self.split.prefill_replicas if self.split else self.replicas
+
     def copies(self, tier: TierSpec) -> int:
         """How many of a lower tier the whole system has."""
         return 1 if tier.shared else self.replicas
@@ -212,6 +232,8 @@ def _check_tiers(tiers: Mapping[str, TierSpec]) -> None:
             policy_module(tier.policy, pool=name == "hbm")
         except InputError as error:
             raise error.within(prefix=f"tiers.{name}.policy") from None
+        if name in ("host", HAND_OVER):
+            raise InputError("is the name of a link", path=f"tiers.{name}", value=name)
         if name != "hbm":
             try:
                 tier.bandwidths()

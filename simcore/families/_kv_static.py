@@ -76,5 +76,6 @@ def static_metrics(scenario: Scenario) -> dict[str, float | None]:
         "quality_loss": None if loss is None else loss.value,
         "gpu_power_w": gpu.power_w * gpu.count,
         "transfer_j_per_byte_host": gpu.host_link_j_per_byte,
+        "transfer_j_per_byte_hand_over": scenario.split.link.transfer_j_per_byte if scenario.split else None,
         **{f"transfer_j_per_byte_{name}": tier.transfer_j_per_byte for name, tier in scenario.lower_tiers.items()},
     }

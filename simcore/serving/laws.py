@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from simcore.errors import InternalError
-from simcore.serving.state import DONE, REJECTED, State
+from simcore.serving.state import DONE, NONE, REJECTED, State
 
 
 def check(st: State) -> None:
@@ -31,6 +31,8 @@ def check(st: State) -> None:
         ("no request stays in a queue", (replica["queue_n"] == 0) & (replica["run_n"] == 0) & (replica["load_n"] == 0)),
         ("all regions are given back", _rooms_are_free(st)),
         ("swap space is empty", (replica["swap_n"] == 0) & (replica["swap_used"] == 0)),
+        ("no prefill replica waits to be rid of a request", (replica["sending"] == 0) & (request["source"] == NONE).all()),
+        ("all that needs it is handed over", st.par.entries == st.par.replicas or _handed_over(st, served)),
         ("no first packet is left to send", replica["packet_n"] == 0),
         ("nothing is preempted where all tokens were reserved", st.par.reserve == 0 or st.stat.preemptions == 0),
         ("no work is left to route around", (replica["work_waiting"] == 0) & (replica["work_running"] == 0)),
@@ -57,8 +59,14 @@ def _lookups_pass_down(st: State) -> bool:
     return bool(lookups[0] == asked and (lookups[:-1] - hits[:-1] == lookups[1:]).all() and (hits <= lookups).all())
 
 
+def _handed_over(st: State, served: Any) -> bool:
+    """Requests of more than one token leave their prefill replica, which decodes nothing."""
+    moved, decodes = st.request["left"] > 0, st.replica["tick"] > 0
+    return bool((moved == (served & (st.job["output"] > 1))).all() and not decodes[: st.par.entries].any())
+
+
 def _phases_end(request: Any) -> Any:
-    spent = sum(request[field] for field in ("load_wait", "queue_again", "prefill", "prefill_again"))
+    spent = sum(request[field] for field in ("load_wait", "queue_again", "prefill", "prefill_again", "transfer"))
     return request["admitted"] + spent <= request["finish"]
 
 

@@ -148,7 +148,7 @@ def lower(
     n, tiers = len(arrays.job), len(setup.tiers)
 
     request = _records(n, state.REQUEST)
-    request["arrival"] = request["load_start"] = NONE
+    request["arrival"] = request["load_start"] = request["source"] = NONE
     request_class, classes = _classes(trace, setup)
     request["class_"] = request_class[:n]
     if setup.allocation != "paged":
@@ -192,7 +192,11 @@ def lower(
         words=np.zeros(sizes["words"], np.uint32),
         reals=np.zeros(sizes["reals"], np.float64),
         heap=_records(
-            (4 if setup.stream_interval > 1 or setup.swap_pages else 2) * replicas * setup.max_num_seqs + n, state.HEAP
+            (4 if setup.stream_interval > 1 or setup.swap_pages or setup.prefill_replicas else 2)
+            * replicas
+            * setup.max_num_seqs
+            + n,
+            state.HEAP,
         ),
         completed=np.zeros(replicas * setup.max_num_batched_tokens, np.uint32),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
@@ -292,6 +296,8 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int,
     par = _records(1, state.PAR)[0]
     par.requests = len(arrays.job)
     par.replicas = setup.replicas
+    par.entries = setup.entry_replicas
+    par.hand_over = _ps(setup.hand_over_s_per_page)
     par.tiers = len(setup.tiers)
     par.waves = len(arrays.wave_start) - 1
     par.unit = setup.unit_tokens
@@ -407,9 +413,12 @@ def _room(store: Any, modules: list[ModuleType], n_ids: int) -> dict[str, int]:
 
 
 def _links(setup: ServingSetup, view: NDArray[np.int64]) -> tuple[Any, Any]:
-    """Tier and link records: of each replica its host link, of each store below its device link; reads and writes apart."""
+    """Tier and link records: of each replica its host link, of each store below its device link; reads and writes apart;
+    then of each prefill replica the one out of it."""
     replicas = setup.replicas
-    link = _records(2 * (int(view.max()) + 1), state.LINK)
+    stores = int(view.max()) + 1
+    link = _records(2 * stores + setup.prefill_replicas, state.LINK)
+    link["latency"][2 * stores :] = _ps(setup.hand_over_latency_s)
     tier = _records(view.size, state.TIER)
     tier["store"] = view.ravel()
     tier["read"] = 2 * view.ravel()  # two links a store; those of a pool are its replica's host link

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.serving.setup import ServingSetup
+from simcore.serving.setup import HAND_OVER, ServingSetup
 from simcore.serving.state import PICOSECONDS, REJECTED, State
 
 
@@ -48,7 +48,10 @@ class StoreFlow:
 
 @dataclass(frozen=True)
 class LinkFlow:
-    """Blocks over one kind of link (name "host", or the tier's), summed over its links, and the seconds they kept it busy."""
+    """Blocks over one kind of link (name "host", or the tier's), summed over its links, and the seconds they kept it busy.
+
+    What sequences move as a whole ("hand_over" does nothing else; "host" when they are swapped) is in the seconds only.
+    """
 
     name: str
     links: int
@@ -67,19 +70,22 @@ class ServingResult:
         first_token_s, finish_s: f8 (n,), when its client had the first and the last token, `request_s` and the way back after
             the engine; NaN if rejected.
         network_s: f8 (n,), the way from client to replica and back.
-        replica: i8 (n,), -1 if rejected.
+        replica: i8 (n,), that it was routed to; -1 if rejected.
         rejected: bool (n,), prompt and output can never fit into the pool.
         hit_tokens: i8 (n, 1+T), prompt tokens found at first admission, by tier (column 0 is HBM); loaded, if below HBM.
         queue_s: f8 (n,), from arrival at its replica to first admission; NaN if rejected.
         load_s: f8 (n,), spent waiting for blocks to be loaded, over all admissions.
+        transfer_s: f8 (n,), with prefill replicas: from the end of its prefill until all its KV is on its decode replica, the
+            wait for room there included.
         queue_again_s, prefill_s, prefill_again_s, decode_s: f8 (n,), the rest of its time: waiting again after preemptions;
             from admission (or the end of its load) to the end of its prefill, before and after the first preemption; decoding.
-            With `queue_s`, `load_s`, `network_s` and `request_s` they add up to the time from arrival to finish. NaN if
-            rejected.
+            With `queue_s`, `load_s`, `transfer_s`, `network_s` and `request_s` they add up to the time from arrival to finish.
+            NaN if rejected.
         missed_tokens: i8 (n, reasons), prompt tokens not found at first admission, by reason, in the order of
             `state.REASONS`; with `hit_tokens` they add up to the prompt. (n, 0) unless the setup says `note_misses`.
         preemptions: i8 (n,).
         full_steps, full_tokens: decode steps that began with requests waiting, and the tokens of their decoding sequences.
+        handed_over_pages: what moved from prefill to decode replicas.
         swaps: how many of the preemptions went to swap space; swapped_out_pages, swapped_in_pages: what moved there and back.
         recomputed_tokens: i8 (n,), tokens computed again after preemptions.
         stores, links: by name, top to bottom.
@@ -99,6 +105,7 @@ class ServingResult:
     hit_tokens: NDArray[np.int64]
     queue_s: NDArray[np.float64]
     load_s: NDArray[np.float64]
+    transfer_s: NDArray[np.float64]
     queue_again_s: NDArray[np.float64]
     prefill_s: NDArray[np.float64]
     prefill_again_s: NDArray[np.float64]
@@ -108,6 +115,7 @@ class ServingResult:
     recomputed_tokens: NDArray[np.int64]
     full_steps: int
     full_tokens: int
+    handed_over_pages: int
     swaps: int
     swapped_out_pages: int
     swapped_in_pages: int
@@ -127,7 +135,7 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
     request, stat = st.request, st.stat
     rejected = np.asarray(request["state"] == REJECTED)
     response = int(st.par.response)
-    before = sum(request[field] for field in ("load_wait", "queue_again", "prefill", "prefill_again"))
+    before = sum(request[field] for field in ("load_wait", "queue_again", "prefill", "prefill_again", "transfer"))
     return ServingResult(
         arrival_s=_seconds(request["arrival"]),
         first_token_s=_seconds(request["first"] + response + request["network"], rejected),
@@ -138,6 +146,7 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
         hit_tokens=st.hit_tokens.reshape(len(request), -1),
         queue_s=_seconds(request["admitted"] - request["arrival"] - request["network"], rejected),
         load_s=_seconds(request["load_wait"]),
+        transfer_s=_seconds(request["transfer"], rejected),
         queue_again_s=_seconds(request["queue_again"], rejected),
         prefill_s=_seconds(request["prefill"], rejected),
         prefill_again_s=_seconds(request["prefill_again"], rejected),
@@ -147,6 +156,7 @@ def collect(setup: ServingSetup, st: State) -> ServingResult:
         recomputed_tokens=np.array(request["recomputed"]),
         full_steps=int(stat.full_steps),
         full_tokens=int(stat.full_tokens),
+        handed_over_pages=int(stat.handed_over),
         swaps=int(stat.swaps),
         swapped_out_pages=int(stat.swapped_out),
         swapped_in_pages=int(stat.swapped_in),
@@ -209,4 +219,7 @@ def _link_flows(setup: ServingSetup, st: State) -> list[LinkFlow]:
                 write_busy_s=(int((writes["blocks"] * writes["block"]).sum()) + swap_out) / PICOSECONDS,
             )
         )
+    if setup.prefill_replicas:
+        busy_s = int(st.stat.handed_over * st.par.hand_over) / PICOSECONDS
+        flows.append(LinkFlow(HAND_OVER, setup.prefill_replicas, 0, 0, busy_s, 0.0))
     return flows

@@ -23,6 +23,7 @@ SCHEDULING = ("fcfs", "priority")
 VICTIMS = ("last_admitted", "least_computed")
 RESERVES = ("none", "output")
 PREEMPTIONS = ("recompute", "swap")
+HAND_OVER = "hand_over"  # name of the links from prefill to decode replicas
 YIELD_SHIFT = 20  # tokens of speculative steps are counted in 2^-20
 ALLOCATIONS = ("paged", "max", "pow2", "oracle")
 
@@ -90,6 +91,10 @@ class ServingSetup:
 
     Args:
         replicas: R.
+        prefill_replicas: P; the first P replicas prefill all requests and hand them over, after the first token, to the others,
+            which decode them (the least loaded one each); 0: every replica does both.
+        hand_over_s_per_page, hand_over_latency_s: of the link out of each prefill replica, one queue, by which a decode replica
+            that has room fetches a request's pages.
         pool_pages: pages of a replica's HBM pool; never exceeded.
         page_tokens: tokens of a page, the unit of allocation.
         unit_tokens: tokens of a reuse block, a multiple of `page_tokens` and of the trace's granule.
@@ -153,6 +158,9 @@ class ServingSetup:
     """
 
     replicas: int = 1
+    prefill_replicas: int = 0
+    hand_over_s_per_page: float = 0.0
+    hand_over_latency_s: float = 0.0
     pool_pages: int
     page_tokens: int
     unit_tokens: int
@@ -227,6 +235,7 @@ class ServingSetup:
         _one_of("scheduling", self.scheduling, SCHEDULING)
         _one_of("preemption_victim", self.preemption_victim, VICTIMS)
         self._validate_speculation()
+        self._validate_disaggregation()
         _one_of("allocation", self.allocation, ALLOCATIONS)
         if self.allocation == "max" and self.max_model_len is None:
             raise InputError("must be given with allocation max", path="max_model_len", value=None)
@@ -252,15 +261,18 @@ class ServingSetup:
             raise InputError(rule, path="max_num_seqs", value=self.max_num_seqs, hint=hint)
         names = [tier.name for tier in self.tiers]
         for number, tier in enumerate(self.tiers):
-            if tier.name in ("hbm", "host", *names[:number]):
-                raise InputError(
-                    "is used twice, or for the pool or the host link", path=f"tiers.{number}.name", value=tier.name
-                )
+            if tier.name in ("hbm", "host", HAND_OVER, *names[:number]):
+                raise InputError("is used twice, or for the pool or a link", path=f"tiers.{number}.name", value=tier.name)
             try:
                 tier.validate()
             except InputError as error:
                 raise error.within(prefix=f"tiers.{number}") from None
         self._validate_costs()
+
+    @property
+    def entry_replicas(self) -> int:
+        """Replicas that requests are routed to, and where their prompts' prefixes are reused."""
+        return self.prefill_replicas or self.replicas
 
     @property
     def has_quotas(self) -> bool:
@@ -280,6 +292,18 @@ class ServingSetup:
             self.network.validate(self.replicas)
         except InputError as error:
             raise error.within(prefix="network") from None
+
+    def _validate_disaggregation(self) -> None:
+        _seconds(self, ("hand_over_s_per_page", "hand_over_latency_s"))
+        if not 0 <= self.prefill_replicas < self.replicas:
+            rule = f"must be at least 0 and below the {self.replicas} replicas, so that some decode"
+            raise InputError(rule, path="prefill_replicas", value=self.prefill_replicas)
+        if not self.prefill_replicas:
+            return
+        refused = {"allocation": self.allocation != "paged", "reserve": self.reserve != "none", "network": bool(self.network)}
+        for path, asked in refused.items():
+            if asked:
+                raise InputError("cannot be combined with prefill_replicas", path=path, value=getattr(self, path))
 
     def _validate_speculation(self) -> None:
         if not 0 <= self.draft_tokens <= 64:

@@ -56,13 +56,16 @@ PAR = np.dtype(  # one record: every knob and cost
     + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + _fields("overlap prefetch prefetch_timeout regions max_load_gap quotas tenants", _I8)
+    + _fields(
+        "entries hand_over", _I8
+    )  # replicas that requests are routed to: the first ones; the others decode, time of a page
     + _fields("pair draft min_match max_load_ratio running_weight", _F8)
 )
 STAT = np.dtype(  # one record: progress and totals
     _fields("fault acting clock now end events steps prefill_steps prefill_tokens ended decode_tokens", _I8)
     + _fields("turn routed next_request done rejected wave wave_left wave_open seen chained_n preemptions", _I8)
     + _fields("places started leaving_head leaving_tail", _I8)  # closed loop: free clients, those started, about to be free
-    + _fields("arrived swaps swapped_out swapped_in", _I8)
+    + _fields("arrived swaps swapped_out swapped_in handed_over", _I8)
     + _fields("full_steps full_tokens", _I8)  # decode steps that began with requests waiting, and the contexts then
 )
 JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
@@ -78,7 +81,8 @@ REQUEST = np.dtype(  # (n,) what happens to it
     + _fields("target computed held pages generated joined peak preemptions recomputed replica class_ order", _I8)
     + _fields("network work", _I8)  # time from its client to its replica; tokens to prefill, as its router saw it
     + _fields("order_pages room", _I8)  # contiguous: its region has 2^order_pages pages, and is entry `room` of st.room
-    + _fields("swapped copied", _I8)  # pages in swap space, and when they are there
+    + _fields("swapped copied", _I8)  # pages in swap space (or on the prefill replica), and when they are there
+    + _fields("source left transfer", _I8)  # prefill replica that holds its KV, or NONE; since when; how long it was
     + [("state", _U1)],
     align=True,
 )
@@ -87,7 +91,7 @@ REPLICA = np.dtype(  # (R,)
     + _fields("private promised blocked current pairs load_until completed_n", _I8)
     + _fields("queue_head queue_n run_tail run_n ended_head ended_tail load_n packet_n", _I8)
     + _fields("region travelling work_waiting work_running", _I8)
-    + _fields("swap_n swap_used waiting tick", _I8)  # tick: decode steps; step: tokens of each in them
+    + _fields("swap_n swap_used sending waiting tick", _I8)  # tick: decode steps; step: tokens of each in them
 )
 TIER = np.dtype(
     _fields("store read write inclusive copy_after shared", _I8)

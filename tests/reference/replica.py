@@ -9,7 +9,7 @@ from dataclasses import replace
 from simcore.serving.setup import ServingSetup
 from simcore.traces.trace import Trace
 from tests.reference.rooms import Rooms, room_pages
-from tests.reference.tiers import PICOSECONDS, Tiers, picoseconds
+from tests.reference.tiers import PICOSECONDS, Link, Tiers, picoseconds
 
 NEVER = float("inf")
 
@@ -49,7 +49,9 @@ class Request:
         self.held: list[int] = []  # blocks it pins
         self.pages = 0  # private ones
         self.load_start = self.ready = self.load_wait = 0
-        self.swapped = 0  # pages in swap space
+        self.source: Replica | None = None  # that prefilled it, and holds its memory until it is where it decodes
+        self.left_there: tuple[list[int], int] = ([], 0)  # blocks and private pages
+        self.swapped = 0  # pages in swap space, or on the source
         self.copied = 0  # when they are there
         self.preemptions = self.peak = self.recomputed = 0
         self.network = self.work = 0  # time from the client to the replica; tokens to prefill, as the router saw it
@@ -58,7 +60,7 @@ class Request:
 
     def go(self, state: str, now: int) -> None:
         self.state = state
-        self.phases.append((state, now, self.preemptions))
+        self.phases.append(("transfer" if self.source else state, now, self.preemptions))
 
     @property
     def over(self) -> bool:
@@ -81,7 +83,11 @@ class Request:
 
 
 class Replica:
-    def __init__(self, setup: ServingSetup, tiers: Tiers) -> None:
+    def __init__(self, setup: ServingSetup, tiers: Tiers, number: int) -> None:
+        self.prefills_only = number < setup.prefill_replicas
+        self.out = Link(0, picoseconds(setup.hand_over_latency_s), setup.hand_over_s_per_page)
+        self.sent: list[Request] = []  # prefilled, not yet on their decode replica
+        self.parting: list[Request] = []  # with the step that has just ended
         self.setup, self.tiers, self.pool, self.misses = setup, tiers, tiers.stores[0], tiers.misses
         self.lin = [picoseconds(seconds) for seconds in setup.costs.lin_s]
         self.unit_pages = setup.unit_tokens // setup.page_tokens
@@ -114,7 +120,10 @@ class Replica:
     def free(self) -> int:
         if self.setup.allocation != "paged":
             return 1 << 40
-        return self.setup.pool_pages - self.unit_pages * len(self.pool.pins) - sum(q.pages for q in self.running)
+        return self.setup.pool_pages - self.unit_pages * len(self.pool.pins) - self.private()
+
+    def private(self) -> int:
+        return sum(q.pages for q in self.running) + sum(q.left_there[1] for q in self.sent)
 
     def make_room(self, pages: int, now: int) -> None:
         while self.free() < pages:
@@ -160,7 +169,7 @@ class Replica:
         q = last[-1]
         if q.state == "loading":
             self.end_load(q, now)
-        if q.state == "returning":
+        if q.state == "returning" and not q.source:
             q.load_wait += min(q.ready, now) - q.load_start
         if q.state == "decode" and self.setup.preemption == "swap":
             self.swap_out(q, now)
@@ -194,7 +203,7 @@ class Replica:
             if block in here:
                 self.pool.use(block)
         pages = self.unit_pages * (len(q.blocks) - len(here)) + q.private(q.computed, len(q.blocks))
-        arrived = self.pool.read.move(max(now, q.copied), pages, self.unit_pages) if pages else now
+        arrived = self.fetch(q, pages, now) if pages else now
         for block in q.blocks:
             if block not in here:
                 self.add(block, arrived, now)
@@ -204,15 +213,40 @@ class Replica:
         q.pages = q.private(q.computed, len(q.blocks))
         q.load_start, q.ready = now, max([now, arrived, *(self.pool.ready[block] for block in here)])
         q.go("returning", now)
-        self.total["swapped_in"] += pages
         return True
 
+    def fetch(self, q: Request, pages: int, now: int) -> int:
+        self.total["handed_over" if q.source else "swapped_in"] += pages
+        if q.source:
+            return q.source.out.move(now, pages, 1)
+        return self.pool.read.move(max(now, q.copied), pages, self.unit_pages)
+
+    def part(self, q: Request, now: int) -> None:
+        """Request q is to decode elsewhere; its memory stays here until it is there."""
+        self.running.remove(q)
+        self.sent.append(q)
+        q.swapped, q.left_there = q.pages + self.unit_pages * len(q.held), (q.held, q.pages)
+        q.pages, q.held, q.source = 0, [], self
+        self.parting.append(q)
+
+    def is_rid_of(self, q: Request, now: int) -> None:
+        self.sent.remove(q)
+        for block in q.left_there[0]:
+            self.tiers.use(block, now)
+        for block in reversed(q.left_there[0]):
+            self.pool.unpin(block)
+        self.stuck = None
+        self.wake = now if self.start is None else self.wake
+
     def resume(self, now: int) -> None:
-        for q in self.those("returning"):
+        for q in sorted(self.those("returning"), key=lambda q: (q.ready, q.number)):
             if q.ready <= now:
-                q.load_wait += q.ready - q.load_start
-                self.swapped -= q.swapped
-                q.swapped = 0
+                if q.source:
+                    q.source.is_rid_of(q, now)
+                else:
+                    q.load_wait += q.ready - q.load_start
+                    self.swapped -= q.swapped
+                q.swapped, q.source = 0, None
                 q.go("decode", q.ready)
 
     # A step
@@ -240,7 +274,8 @@ class Replica:
                 self.total.update(full_steps=1, full_tokens=sum(q.computed for q in self.decoding))
             self.total.update(steps=1, prefill_steps=self.prefill > 0, prefill_tokens=self.prefill)
         else:
-            self.wake = min((q.ready for q in self.those("loading") + self.those("returning")), default=NEVER)
+            coming = self.those("returning") + (self.those("loading") if self.current is None else [])
+            self.wake = min((q.ready for q in coming), default=NEVER)
 
     def compose(self, now: int) -> None:
         preemptions, self.prefill, self.pairs, self.late = self.total["preemptions"], 0, 0, []
@@ -255,7 +290,7 @@ class Replica:
                 self.secure_pages(now)
         self.decoding = self.those("decode") if self.setup.chunked_prefill or not self.prefill else []
         if not self.prefill and not self.decoding:
-            if self.current is not None and self.stuck is self.current:
+            if self.current is not None and self.stuck is self.current and not self.sent:
                 self.preempt(now)
             if self.total["preemptions"] > preemptions:
                 self.compose(now)
@@ -341,6 +376,8 @@ class Replica:
                     self.tiers.use(block, now)
                 self.misses.finished(q)
                 self.give_back(q)
+            elif self.prefills_only:
+                self.part(q, now)
         return [q for q in through if q.state == "done"]
 
     # Admission

@@ -13,7 +13,8 @@ from tests.reference.tiers import picoseconds
 class Router:
     def __init__(self, trace: Trace, setup: ServingSetup, requests: list[Request], replicas: list[Replica]) -> None:
         self.setup, self.rules = setup, setup.routing
-        self.requests, self.replicas = requests, replicas
+        entries = setup.prefill_replicas or len(replicas)
+        self.requests, self.replicas, self.decoding = requests, replicas[:entries], replicas[entries:]
         self.sessions = [int(s) for s in trace.session]
         self.homes: dict[int, int] = {}
         self.routed = 0
@@ -35,6 +36,9 @@ class Router:
 
     def session(self, q: Request) -> int:
         return self.homes.setdefault(self.sessions[q.number], self.least_loaded(q))
+
+    def decode_replica(self) -> Replica:
+        return min(self.decoding, key=lambda r: len(r.queue) + len(r.running))
 
     def load(self, r: int) -> int:
         return len(self.here(r)) + len(self.replicas[r].running)

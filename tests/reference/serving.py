@@ -23,6 +23,11 @@ there is none, decoding goes on. Prompts then share a step only whole; one longe
 lin[tokens] + seq * decoding requests + kv * their computed tokens + pair * attended pairs of prefill, rounded down. At its
 end each decoding request has a token more, and those that have all leave, by number; then each ended prefill yields one.
 
+PREFILL REPLICAS (`prefill_replicas`, the first ones) get all arrivals. After its first token a request waits on the least
+loaded of the others, which admits it as a swapped one: what it lacks of the pages passes the one link out of the prefill
+replica, where its memory is held until it decodes (from the first step that starts after they have come; by when they have,
+then by number). No chunk that does not fit is preempted there while such memory is held.
+
 PREFILL goes on with the request under way, else with the one whose load ended first (then by number), else the head of the
 queue is admitted. What does not fit (a chunk, or the head) is not tried again until something is released. If a step would be
 empty while a chunk does not fit, one request is preempted; after any preemption an empty step is composed once more. The
@@ -99,7 +104,7 @@ class Serving:
         for q in [Request(trace, setup, i) for i in range(trace.n)]:
             for block in q.named:
                 owner.setdefault(block, int(trace.tenant[q.number]))
-        self.replicas = [Replica(setup, tiers) for tiers in build_tiers(setup, owner)]
+        self.replicas = [Replica(setup, tiers, number) for number, tiers in enumerate(build_tiers(setup, owner))]
         self.open, self.closed = setup.arrivals == "open", setup.arrivals == "closed"
         self.coming = [q for q in self.requests if not self.chained(q)]
         self.places: list[float] = [k * picoseconds(setup.stagger_s) for k in range(setup.concurrency)]  # when clients are free
@@ -124,6 +129,9 @@ class Serving:
                 self.end = self.now
                 for q in r.end_step(self.now):
                     self.count(q)
+                for q in r.parting:
+                    self.wait_at(self.router.decode_replica(), q)
+                r.parting = []
                 while self.arrive_by(self.now):
                     pass
             r.start_step(self.now)
@@ -166,12 +174,14 @@ class Serving:
             self.enter(q)
 
     def enter(self, q: Request) -> None:
+        self.wait_at(self.replicas[q.replica], q)
+        if self.setup.prefetch != "none":
+            self.replicas[q.replica].prefetch(q, self.now)
+
+    def wait_at(self, r: Replica, q: Request) -> None:
         q.go("waiting", self.now)
         q.order = self.entered = self.entered + 1
-        r = self.replicas[q.replica]
         r.queue.append(q)
-        if self.setup.prefetch != "none":
-            r.prefetch(q, self.now)
         r.sort_queue()
         if r.start is None:
             r.wake = self.now
@@ -208,14 +218,19 @@ class Serving:
                 past.append("lost")
 
 
-PHASES = ("queue_again", "prefill", "prefill_again", "decode")
+PHASES = ("transfer", "queue_again", "prefill", "prefill_again", "decode")
 
 
 def spent(q: Request) -> Counter[str]:
     """Picoseconds in each of PHASES. A phase that begins later than the next one has no length."""
     times: Counter[str] = Counter()
     for (state, start, preemptions), (_, end, _) in pairwise(q.phases):
-        names = {"waiting": "queue_again", "prefill": "prefill_again" if preemptions else "prefill", "decode": "decode"}
+        names = {
+            "waiting": "queue_again",
+            "prefill": "prefill_again" if preemptions else "prefill",
+            "decode": "decode",
+            "transfer": "transfer",
+        }
         if state in names and (state, preemptions) != ("waiting", 0):
             times[names[state]] += end - start
     return times
@@ -253,11 +268,13 @@ def serve_slowly(trace: Trace, setup: ServingSetup) -> ServingResult:
         recomputed_tokens=np.array([q.recomputed for q in requests]),
         full_steps=total["full_steps"],
         full_tokens=total["full_tokens"],
+        handed_over_pages=total["handed_over"],
         swaps=total["swaps"],
         swapped_out_pages=total["swapped_out"],
         swapped_in_pages=total["swapped_in"],
         stores={name: _store_flow(name, k, replicas) for k, name in enumerate(["hbm", *names])},
-        links={name: _link_flow(name, k, replicas) for k, name in enumerate(["host", *names])},
+        links={name: _link_flow(name, k, replicas) for k, name in enumerate(["host", *names])}
+        | ({"hand_over": _out_flow(setup, replicas)} if setup.prefill_replicas else {}),
         busy_s=seconds([r.busy_time for r in replicas]),
         **{key: total[key] for key in ("steps", "prefill_steps", "prefill_tokens", "decode_tokens")},
         events=0,
@@ -270,6 +287,11 @@ def _store_flow(name: str, k: int, replicas: list[Replica]) -> StoreFlow:
     total: dict[str, Any] = {key: sum(s.flow[key] for s in stores) for key in StoreFlow.__dataclass_fields__}
     size = {"capacity_blocks": sum(s.capacity for s in stores), "resident_blocks": sum(len(s.pins) for s in stores)}
     return StoreFlow(**total | size | {"name": name, "misses": total["lookups"] - total["hits"]})
+
+
+def _out_flow(setup: ServingSetup, replicas: list[Replica]) -> LinkFlow:
+    busy = sum(r.out.pages_time for r in replicas)
+    return LinkFlow("hand_over", setup.prefill_replicas, 0, 0, busy / PICOSECONDS, 0.0)
 
 
 def _link_flow(name: str, k: int, replicas: list[Replica]) -> LinkFlow:

@@ -11,8 +11,8 @@ from .decode import span, steps_to_reach
 from .heap import heap_pop, heap_push
 from .loading import prefetch
 from .pool import sequence_pages
-from .queues import queue_append
-from .routing import one_way, route
+from .queues import queue_append, run_remove
+from .routing import least_loaded, one_way, route
 
 
 @kernel
@@ -149,12 +149,33 @@ def arrive(st: State, q: Int) -> None:
 def enter(st: State, q: Int) -> None:
     """Request q has reached its replica."""
     r = st.request[q].replica
+    wait_at(st, r, q)
+    if st.par.prefetch != NO_PREFETCH:
+        prefetch(st, r, q)
+
+
+@kernel
+def hand_over(st: State, r: Int, q: Int) -> None:
+    """Request q has its first token and will have the others from a decode replica. Until that has its KV, prefill replica r
+    holds it."""
+    req = st.request[q]
+    run_remove(st, r, q)
+    st.replica[r].sending += 1
+    req.swapped = st.par.unit_pages * req.held + req.pages
+    req.held = 0
+    req.pages = 0
+    req.source = r
+    req.left = st.stat.now
+    wait_at(st, least_loaded(st, st.par.entries, st.par.replicas), q)
+
+
+@kernel
+def wait_at(st: State, r: Int, q: Int) -> None:
+    """Request q joins the queue of replica r, which may admit it as soon as it starts a step."""
     st.request[q].state = WAITING
     st.request[q].order = st.stat.arrived
     st.stat.arrived += 1
     queue_append(st, r, q)
-    if st.par.prefetch != NO_PREFETCH:
-        prefetch(st, r, q)
     rep = st.replica[r]
     if rep.busy == 0:
         rep.next = min(rep.next, st.stat.now)

@@ -17,18 +17,18 @@ def route(st: State, q: Int) -> Int:
     stat = st.stat
     router = st.par.router
     if router == ROUND_ROBIN:
-        r = stat.routed % st.par.replicas
+        r = stat.routed % st.par.entries
         stat.routed += 1
         return r
     if router == LEAST_LOADED:
-        return least_loaded(st)
+        return least_loaded(st, np.int64(0), st.par.entries)
     if router == PREFIX_AWARE:
         return longest_prefix(st, q)
     if router == GORGO:
         return least_cost(st, q)
     session = np.int64(st.job[q].session)
     if st.home[session] == NONE:
-        st.home[session] = least_loaded(st)
+        st.home[session] = least_loaded(st, np.int64(0), st.par.entries)
     return st.home[session]
 
 
@@ -39,9 +39,10 @@ def load_of(st: State, r: Int) -> Int:
 
 
 @kernel
-def least_loaded(st: State) -> Int:
-    best: Int = np.int64(0)
-    for r in range(1, st.par.replicas):
+def least_loaded(st: State, first: Int, end: Int) -> Int:
+    """Of replicas first .. end-1 the one with the lowest load, of equals the lowest number."""
+    best: Int = first
+    for r in range(first + 1, end):
         if load_of(st, r) < load_of(st, best):
             best = r
     return best
@@ -75,16 +76,16 @@ def prefix_on(st: State, r: Int, q: Int, least: Int) -> Int:
 def longest_prefix(st: State, q: Int) -> Int:
     """The replica with the longest prefix, of equals the least loaded; the least loaded one if loads are out of balance or the
     prefix is too short."""
-    idle = least_loaded(st)
+    idle = least_loaded(st, np.int64(0), st.par.entries)
     low = load_of(st, idle)
     high: Int = low
-    for r in range(st.par.replicas):
+    for r in range(st.par.entries):
         high = max(high, load_of(st, r))
     if high - low > st.par.max_load_gap and high > st.par.max_load_ratio * low:
         return idle
     best: Int = np.int64(0)
     most = np.int64(-1)
-    for r in range(st.par.replicas):
+    for r in range(st.par.entries):
         blocks = prefix_on(st, r, q, most)
         if blocks > most or (blocks == most and load_of(st, r) < load_of(st, best)):
             best = r
@@ -100,7 +101,7 @@ def least_cost(st: State, q: Int) -> Int:
     and a share of the prefill of what runs there."""
     best: Int = np.int64(0)
     least = np.int64(NEVER)
-    for r in range(st.par.replicas):
+    for r in range(st.par.entries):
         rep = st.replica[r]
         work = st.job[q].prompt - covered_tokens(st, q, prefix_on(st, r, q, np.int64(0)))
         cost = prefill_time(st, rep.work_waiting + work)

@@ -16,7 +16,7 @@ from .pool import covered_tokens, private_pages, sequence_pages
 from .queues import queue_return, run_remove
 from .rooms import give_room
 from .stores import find, unpin
-from .swapping import swap_heap, swap_out
+from .swapping import leave_source, swap_heap, swap_out
 from .tokens import tick_at
 
 
@@ -140,7 +140,8 @@ def preempt(st: State, r: Int) -> None:
     elif req.swapped > 0:
         heap_remove(st.heap, swap_heap(st, r), rep.swap_n, q)
         rep.swap_n -= 1
-        req.load_wait += min(req.ready, st.stat.now) - req.load_start
+        if req.source == NONE:
+            req.load_wait += min(req.ready, st.stat.now) - req.load_start
     else:
         if req.state == LOADING:
             heap_remove(st.heap, loading_heap(st, r), rep.load_n, q)
@@ -162,7 +163,7 @@ def preempt(st: State, r: Int) -> None:
 
 @kernel
 def resume(st: State, r: Int) -> None:
-    """Sequences that are back from swap space decode again."""
+    """Sequences that are back from swap space, or have come from a prefill replica, decode."""
     rep = st.replica[r]
     heap = swap_heap(st, r)
     while rep.swap_n > 0 and st.heap[heap].key <= st.stat.now:
@@ -170,8 +171,11 @@ def resume(st: State, r: Int) -> None:
         heap_pop(st.heap, heap, rep.swap_n)
         rep.swap_n -= 1
         req = st.request[q]
-        req.load_wait += req.ready - req.load_start
-        rep.swap_used -= req.swapped
+        if req.source != NONE:
+            leave_source(st, q)
+        else:
+            req.load_wait += req.ready - req.load_start
+            rep.swap_used -= req.swapped
         req.swapped = 0
         join_decode(st, r, q)
 

@@ -7,7 +7,7 @@ import numpy as np
 from simcore.kernel import Int, kernel
 from simcore.serving.state import DONE, NEVER, NONE, State
 
-from .arrivals import over
+from .arrivals import hand_over, over
 from .decode import leap, pages_needed, secure_pages, span
 from .heap import heap_pop
 from .loading import overlapped
@@ -18,7 +18,7 @@ from .prefill import prefills
 from .queues import run_remove
 from .sequences import end_prefill, first_packet, join_decode, leave_decode, loading_heap, packet_heap, preempt, release, resume
 from .stores import find, reference
-from .swapping import swap_heap
+from .swapping import count_uses, swap_heap
 from .tokens import contexts, tokens_in
 from .transfer import copy_down
 
@@ -40,7 +40,7 @@ def compose(st: State, r: Int) -> Int:
             secure_pages(st, r)
         if tokens > 0 or rep.decoding > 0:
             return tokens
-        if rep.current != NONE and rep.blocked == rep.current:
+        if rep.current != NONE and rep.blocked == rep.current and rep.sending == 0:
             preempt(st, r)  # nothing can run: sequences still loading hold the memory
         elif st.stat.preemptions == preemptions:
             break
@@ -76,7 +76,7 @@ def start_step(st: State, r: Int) -> None:
         rep.next = now + span(st, r, rep.steps)
     else:
         rep.busy = 0
-        rep.next = st.heap[loading_heap(st, r)].key if rep.load_n > 0 else NEVER
+        rep.next = st.heap[loading_heap(st, r)].key if rep.load_n > 0 and rep.current == NONE else NEVER
         if rep.swap_n > 0:
             rep.next = min(rep.next, st.heap[swap_heap(st, r)].key)
 
@@ -102,6 +102,7 @@ def wait_for_layers(st: State, r: Int) -> None:
 @kernel
 def end_step(st: State, r: Int) -> None:
     """The step (or leap) of replica r is over: copies of new blocks, completions, ended prefills in order of scheduling."""
+    par = st.par
     rep = st.replica[r]
     stat = st.stat
     rep.busy = 0
@@ -125,6 +126,8 @@ def end_step(st: State, r: Int) -> None:
         stat.ended += 1
         if req.generated >= st.job[q].output:
             finish(st, r, q)
+        elif r < par.entries < par.replicas:
+            hand_over(st, r, q)
         else:
             join_decode(st, r, q)
         q = behind
@@ -205,14 +208,3 @@ def keep_output(st: State, r: Int, q: Int) -> Int:
         else:
             return i
     return np.int64(job.output_blocks)
-
-
-@kernel
-def count_uses(st: State, r: Int, q: Int, blocks: Int) -> None:
-    """Request q, which is through, has used its first `blocks` blocks; tiers written selectively may now get some of them."""
-    first = st.job[q].block
-    for i in range(blocks):
-        obj = np.int64(st.blocks[first + i])
-        slot = find(st, r, obj)
-        st.uses[slot] += np.uint32(1)
-        copy_down(st, r, obj, np.int64(st.uses[slot]))

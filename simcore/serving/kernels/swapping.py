@@ -1,15 +1,17 @@
-"""Preemption that keeps what was computed: a decoding sequence's pages move over the host link to swap space and back."""
+"""Sequences that move whole: a preempted one's pages over the host link to swap space and back; a prefilled one's from its
+prefill replica to the decode replica that goes on with it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from simcore.kernel import Int, kernel
-from simcore.serving.state import LATEST, LOADING, State
+from simcore.serving.state import LATEST, LOADING, NONE, State
 
 from .heap import heap_push
 from .pool import add_block, private_pages, take_private
-from .stores import find
+from .stores import find, unpin
+from .transfer import copy_down
 
 
 @kernel
@@ -54,6 +56,57 @@ def look_up_swapped(st: State, r: Int, q: Int) -> None:
 
 
 @kernel
+def fetch_pages(st: State, r: Int, q: Int, pages: Int) -> Int:
+    """Queue pages of request q on their way to replica r, from where they are; returns when they have arrived."""
+    par = st.par
+    req = st.request[q]
+    if req.source != NONE:
+        st.stat.handed_over += pages
+        return move_pages(st, sending_link(st, req.source), st.stat.now, pages * par.hand_over)
+    st.stat.swapped_in += pages
+    return move_pages(st, st.tier[r].read, max(st.stat.now, req.copied), pages * par.swap_read)
+
+
+@kernel
+def sending_link(st: State, r: Int) -> Int:
+    """The link out of prefill replica r; behind those of the stores."""
+    return 2 * len(st.store) + r
+
+
+@kernel
+def count_uses(st: State, r: Int, q: Int, blocks: Int) -> None:
+    """Request q, which is through, has used its first `blocks` blocks; tiers written selectively may now get some of them."""
+    first = st.job[q].block
+    for i in range(blocks):
+        obj = np.int64(st.blocks[first + i])
+        slot = find(st, r, obj)
+        st.uses[slot] += np.uint32(1)
+        copy_down(st, r, obj, np.int64(st.uses[slot]))
+
+
+@kernel
+def leave_source(st: State, q: Int) -> None:
+    """The KV of request q has arrived where it decodes; the prefill replica gives its memory back."""
+    req = st.request[q]
+    r = req.source
+    rep = st.replica[r]
+    blocks = np.int64(st.job[q].prompt_blocks)
+    st.stat.acting = q
+    rep.private -= private_pages(st, q, np.int64(st.job[q].prompt), blocks)
+    if st.par.counts_uses:
+        count_uses(st, r, q, blocks)
+    first = st.job[q].block
+    for i in range(blocks - 1, -1, -1):
+        unpin(st, r, find(st, r, np.int64(st.blocks[first + i])))
+    rep.sending -= 1
+    rep.blocked = NONE
+    if rep.busy == 0:
+        rep.next = min(rep.next, st.stat.now)
+    req.transfer = req.ready - req.left
+    req.source = NONE
+
+
+@kernel
 def swap_in(st: State, r: Int, q: Int) -> None:
     """Bring back what of request q is not in the pool; its blocks there are pinned already, usable from st.found.ready."""
     par = st.par
@@ -64,9 +117,8 @@ def swap_in(st: State, r: Int, q: Int) -> None:
     private = private_pages(st, q, req.computed, found.hits)
     pages = par.unit_pages * (found.hits - found.resident) + private
     if pages > 0:
-        arrived = move_pages(st, st.tier[r].read, max(st.stat.now, req.copied), pages * par.swap_read)
+        arrived = fetch_pages(st, r, q, pages)
         found.ready = max(found.ready, arrived)
-        st.stat.swapped_in += pages
         for i in range(found.hits):
             if st.plan[i].tier > 0:
                 add_block(st, r, np.int64(st.blocks[first + i]), arrived)
@@ -76,7 +128,8 @@ def swap_in(st: State, r: Int, q: Int) -> None:
     req.pages = private
     req.ready = found.ready
     req.load_start = st.stat.now
-    req.queue_again += st.stat.now - req.since
+    if req.source == NONE:
+        req.queue_again += st.stat.now - req.since
     req.state = LOADING
     heap_push(st.heap, swap_heap(st, r), rep.swap_n, req.ready, q)
     rep.swap_n += 1

@@ -30,6 +30,7 @@ SLOW_CXL = {"tiers.cxl.read_bandwidth": "1 GB/s", "engine.load": "always"}
 PREFIX_AWARE = {"router": {"policy": "prefix_aware", "max_load_ratio": 1}}
 FAR = {"replicas": 1, "clients": 0.5, "round_trip": {"us": "80 ms"}}
 REGIONS = {"regions": {"us": {"replicas": 1, "clients": 0.5}, "eu": FAR}}
+DISAGGREGATED = {"disaggregation": {"prefill_replicas": 1, "link": "50 GB/s"}}
 TIGHT = {"tiers.hbm.capacity": "2 GiB"}
 
 CARD = {
@@ -86,6 +87,10 @@ KNOBS: list[tuple[str, Any, dict[str, Any]]] = [
     ("router.running_weight", 50, {"router": "gorgo"}),
     ("regions.us.clients", 0.9, REGIONS),
     ("regions.us.round_trip", {"eu": "2 s"}, REGIONS),
+    ("disaggregation.prefill_replicas", 2, {**DISAGGREGATED, "replicas": 3}),
+    ("disaggregation.link.bandwidth", "1 GB/s", DISAGGREGATED),
+    ("disaggregation.link.latency", "10 ms", DISAGGREGATED),
+    ("disaggregation.link.transfer_j_per_byte", 1e-10, {**DISAGGREGATED, "tiers.dram": None, "tiers.cxl": None}),
     ("engine.family", "default", {}),
     ("engine.max_num_seqs", 4, {}),
     ("engine.max_num_batched_tokens", 512, {}),

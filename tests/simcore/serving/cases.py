@@ -14,7 +14,7 @@ from simcore.serving.routing import ROUTERS, NetworkSetup, RoutingRules
 from simcore.serving.serve import serve
 from simcore.serving.setup import OVERLAPS, PREFETCHES, STARTS, WRITE_POLICIES, ServingSetup, StoreSetup
 from simcore.traces.trace import Trace
-from tests.simcore.serving.small import contiguous, speculative
+from tests.simcore.serving.small import contiguous, disaggregated, speculative
 
 UNIT = 4  # tokens of a reuse block in hand-made cases
 
@@ -122,7 +122,8 @@ def random_case(seed: int) -> tuple[Trace, ServingSetup]:
         swap_pages=int(_pick(rng, [20, 400])),
     )
     setup = contiguous(setup, trace) if rng.random() < 0.1 else setup
-    return trace, speculative(setup, rng.random(), rng.random()) if rng.random() < 0.3 else setup
+    setup = speculative(setup, rng.random(), rng.random()) if rng.random() < 0.3 else setup
+    return trace, disaggregated(setup, rng.random(), float(_pick(rng, [0.0, 1e-4, 3e-3]))) if rng.random() < 0.3 else setup
 
 
 def _random_routing(rng: np.random.Generator) -> dict[str, Any]:

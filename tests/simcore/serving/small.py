@@ -162,7 +162,8 @@ def small_case(rng: Random) -> tuple[Trace, ServingSetup]:
     setup = small_setup(rng, trace, unit, page)
     setup = contiguous(setup, trace) if rng.random() < 0.1 else setup
     setup = speculative(setup, rng.random(), rng.random()) if rng.random() < 0.3 else setup
-    return trace, with_quotas(rng, setup) if setup.allocation == "paged" else setup
+    setup = with_quotas(rng, setup) if setup.allocation == "paged" else setup
+    return trace, disaggregated(setup, rng.random(), rng.choice([0.0, 0.25, 2.0])) if rng.random() < 0.3 else setup
 
 
 def with_quotas(rng: Random, setup: ServingSetup) -> ServingSetup:
@@ -170,6 +171,21 @@ def with_quotas(rng: Random, setup: ServingSetup) -> ServingSetup:
     limits: list[tuple[int, ...]] = [(), (), (), (1,), (0, 2), (3, 0, 9)]
     tiers = tuple(replace(tier, quota_blocks=rng.choice(limits)) for tier in setup.tiers)
     return replace(setup, hbm_quota_blocks=rng.choice(limits), tiers=tiers)
+
+
+def disaggregated(setup: ServingSetup, more: float, page_s: float) -> ServingSetup:
+    """The same with up to two prefill replicas, if its memory is paged; a number of [0, 1) says how many."""
+    if setup.allocation != "paged":
+        return setup
+    return replace(
+        setup,
+        replicas=setup.replicas + 1,
+        prefill_replicas=min(1 + int(2 * more), setup.replicas),
+        hand_over_s_per_page=page_s,
+        hand_over_latency_s=4 * page_s,
+        reserve="none",
+        network=None,
+    )
 
 
 def speculative(setup: ServingSetup, more: float, accepted: float) -> ServingSetup:

@@ -73,7 +73,7 @@ def test_phases_add_up_to_the_whole_time() -> None:
     for seed in range(CASES):
         trace, setup = random_case(seed)
         result = serve(trace, setup)
-        phases = ("queue_s", "network_s", "load_s", "queue_again_s", "prefill_s", "prefill_again_s", "decode_s")
+        phases = ("queue_s", "network_s", "load_s", "transfer_s", "queue_again_s", "prefill_s", "prefill_again_s", "decode_s")
         spent = sum(np.rint(getattr(result, name)[~result.rejected] * 1e12) for name in phases)
         whole = np.rint((result.finish_s - result.arrival_s)[~result.rejected] * 1e12) - round(setup.costs.request_s * 1e12)
         assert (np.abs(spent - whole) <= 1).all()  # a finish beyond 9 s has no more than a picosecond's precision as a double

@@ -53,6 +53,7 @@ def test_cases_reach_everything() -> None:
     stores = [store for result in results for store in result.stores.values()]
     for counter in ("in_demoted", "in_written", "out_promoted", "out_dropped", "writes_refused", "readmission_hits"):
         assert sum(getattr(store, counter) > 0 for store in stores) > 20, counter
+    assert sum(result.handed_over_pages > 0 for result in results) > 100
     assert sum(result.swaps > 0 for result in results) > 15
     for attribute in ("preemptions", "rejected", "load_s", "recomputed_tokens"):
         assert sum(bool(getattr(result, attribute).any()) for result in results) > 50, attribute
@@ -76,6 +77,7 @@ def alone(seed: int) -> tuple[Trace, ServingSetup]:
     blocks, pages = -(-trace.input_tokens // setup.unit_tokens), -(-trace.output_tokens // setup.page_tokens)
     least = int((blocks * (setup.unit_tokens // setup.page_tokens) + pages).max()) + 1
     lonely = replace(setup, replicas=1, pool_pages=least, tiers=(), arrivals="closed", concurrency=1, network=None)
+    lonely = replace(lonely, prefill_replicas=0)
     return trace, replace(lonely, hbm_policy="lru", hbm_quota_blocks=(), load_rule="always", write_backlog_s=1e6)
 
 
