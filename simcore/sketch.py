@@ -44,13 +44,14 @@ def sketch_open(st: State, at: Int, slots: Int, factor: Int, doorkeeper: Bool, c
     blocks = np.uint32(1)
     while blocks < np.uint32(slots) // np.uint32(8) + np.uint32(1):
         blocks *= np.uint32(2)
-    doors = np.uint32(1)
-    while doors < np.uint32(slots):
+    doors = np.uint32(doorkeeper)
+    while doors != np.uint32(0) and doors < np.uint32(slots):
         doors *= np.uint32(2)
+    sample = np.uint64(slots) * np.uint64(factor)
     st.words[at + np.uint64(_COUNTED)] = 0
-    st.words[at + np.uint64(_SAMPLE)] = min(np.uint64(slots) * np.uint64(factor), np.uint64(0xFFFFFFFF))
+    st.words[at + np.uint64(_SAMPLE)] = sample if sample < np.uint64(0xFFFFFFFF) else np.uint64(0xFFFFFFFF)
     st.words[at + np.uint64(_BLOCKS)] = blocks
-    st.words[at + np.uint64(_DOORS)] = doors if doorkeeper else np.uint32(0)
+    st.words[at + np.uint64(_DOORS)] = doors
     st.words[at + np.uint64(_CONSERVATIVE)] = conservative
 
 
@@ -76,7 +77,8 @@ def sketch_estimate(st: State, at: Int, obj: Int) -> Int:
     block = _block(st, at, hashed)
     least = MOST
     for row in range(ROWS):
-        least = min(least, (st.words[_word(block, hashed, row)] >> _shift(hashed, row)) & MOST)
+        counter = (st.words[_word(block, hashed, row)] >> _shift(hashed, row)) & MOST
+        least = counter if counter < least else least
     if st.words[at + np.uint64(_DOORS)]:
         bits = _door_bits(hashed)
         least += np.uint32((st.words[_door(st, at, hashed)] & bits) == bits)
@@ -89,7 +91,8 @@ def _raise(st: State, at: Int, hashed: Int) -> None:
     ceiling = MOST - np.uint32(1)  # counters up to here are raised
     if st.words[at + np.uint64(_CONSERVATIVE)]:
         for row in range(ROWS):
-            ceiling = min(ceiling, (st.words[_word(block, hashed, row)] >> _shift(hashed, row)) & MOST)
+            counter = (st.words[_word(block, hashed, row)] >> _shift(hashed, row)) & MOST
+            ceiling = counter if counter < ceiling else ceiling
     for row in range(ROWS):
         k = _word(block, hashed, row)
         shift = _shift(hashed, row)

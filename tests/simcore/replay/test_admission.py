@@ -104,14 +104,35 @@ def test_a_parameter_of_a_filter_changes_what_is_found(name: str, key: str) -> N
     assert (found[0] != found[1]).any()
 
 
-W_TINYLFU = {"window_share": 0.3, "protected_share": 0.2, "sample_factor": 1, "doorkeeper": True, "conservative": True}
-LECAR = {"learning_rate": 5.0, "discount": 0.9, "lru_weight": 0.1, "history_share": 1.0, "remember": True}
+PARAMS: dict[str, dict[str, Any]] = {
+    "w_tinylfu": {
+        "window_share": 0.3,
+        "protected_share": 0.2,
+        "sample_factor": 1,
+        "doorkeeper": True,
+        "conservative": True,
+    },
+    "w_tinylfu_libcachesim": {"window_share": 0.3, "protected_share": 0.2, "sample_factor": 1},
+    "lecar": {
+        "learning_rate": 5.0,
+        "discount": 0.9,
+        "lru_weight": 0.1,
+        "history_share": 1.0,
+        "remember": True,
+        "blame_both": False,
+        "least_weight": 0.3,
+    },
+}
+CASES = [(name, key, value) for name, tried in PARAMS.items() for key, value in tried.items()]
 
 
-@pytest.mark.parametrize(
-    ("policy", "key", "value"),
-    [*(("w_tinylfu", *item) for item in W_TINYLFU.items()), *(("lecar", *item) for item in LECAR.items())],
-)
+def test_every_parameter_is_tried() -> None:
+    assert {name: set(tried) for name, tried in PARAMS.items()} == {
+        name: {key for policy, key in parameters("simcore.policies") if policy == name} for name in PARAMS
+    }
+
+
+@pytest.mark.parametrize(("policy", "key", "value"), CASES)
 def test_a_parameter_of_a_policy_changes_what_is_found_as_in_its_twin(policy: str, key: str, value: Any) -> None:
     ids, _ = trace(300, 4000, 3, sized=False)
     default = run(ids, None, Tier(capacity=40, policy=policy))

@@ -53,7 +53,7 @@ NAMES = {
     "lirs": "LIRS",
     "hyperbolic": "Hyperbolic",
     "lecar": "LeCaR",
-    "w_tinylfu": "WTinyLFU",
+    "w_tinylfu_libcachesim": "WTinyLFU",
 }
 # What their docstrings name as the parameters of libCacheSim.
 PARAMS: dict[str, dict[str, Any]] = {
@@ -62,17 +62,9 @@ PARAMS: dict[str, dict[str, Any]] = {
     "arc": {"scaled_step": False},
     "s3fifo": {"fill_main": True},
     "lecar": {"blame_both": False},
-    "w_tinylfu": {
-        "lazy_window": True,
-        "fill": True,
-        "bounded": True,
-        "count_moves": True,
-        "counting_filter": True,
-        "sample_factor": 32,
-    },
 }
 EXACT = ("fifo", "lru", "clock", "sieve", "lfu", "two_q", "slru", "arc", "gdsf", "belady", "s3fifo")
-RUNS = {"lirs": 1, "hyperbolic": 3, "lecar": 7, "w_tinylfu": 7}
+RUNS = {"lirs": 1, "hyperbolic": 3, "lecar": 7, "w_tinylfu_libcachesim": 7}
 CLOSE = 0.5  # points of the miss ratio
 # libCacheSim's own limit on the size of an object, which is not of the papers: (share of the capacity, more, at least)
 LIMITS = {
@@ -80,15 +72,15 @@ LIMITS = {
     "slru": (0.25, 0, 0),
     "s3fifo": (0.1, -1, 0),
     "lirs": (0.01, 0, 1),
-    "w_tinylfu": (0.01, 0, 0),
+    "w_tinylfu_libcachesim": (0.01, 0, 0),
 }
-LEAST = {"two_q": 4, "slru": 4, "lirs": 2, "s3fifo": 20, "w_tinylfu": 100}  # its least queue must hold an object
+LEAST = {"two_q": 4, "slru": 4, "lirs": 2, "s3fifo": 20, "w_tinylfu_libcachesim": 100}  # its least queue must hold an object
 
 
 def suits(policy: str, capacity: int) -> bool:
     """Whether the segments' shares of a capacity are whole, so that libCacheSim uses all of it."""
     main = capacity - capacity // 100
-    return {"slru": capacity % 4 == 0, "w_tinylfu": main % 5 == 0}.get(policy, True)
+    return {"slru": capacity % 4 == 0, "w_tinylfu_libcachesim": main % 5 == 0}.get(policy, True)
 
 
 @dataclass(frozen=True)
@@ -115,7 +107,7 @@ class Case:
             limit = max(int(share * capacity) + more, least)
             bound = {"admission": "size_threshold", "admission_params": {"size_threshold_bytes": limit}}
         params = dict(PARAMS.get(policy, {}))
-        if policy == "w_tinylfu":
+        if policy == "w_tinylfu_libcachesim":
             params["window_share"] = (capacity // 100 - 0.5) / capacity  # rounded down there, up here
         if policy == "lecar" and self.accesses.sizes is not None:
             params["discount"] = 1.0
@@ -205,12 +197,12 @@ def test_misses_by_bytes_are_equal(case: Any, name: str, policy: str) -> None:
 @pytest.mark.parametrize("policy", RUNS)
 @pytest.mark.parametrize("name", SMALL)
 def test_misses_by_count_are_close(case: Any, name: str, policy: str) -> None:
-    if (name, policy) == ("cachelib_kv", "w_tinylfu"):
+    if (name, policy) == ("cachelib_kv", "w_tinylfu_libcachesim"):
         pytest.skip("fewer than 100 objects: libCacheSim's window holds nothing")
     assert_close(case(name), policy)
 
 
-@pytest.mark.parametrize("policy", [policy for policy in RUNS if policy != "w_tinylfu"])
+@pytest.mark.parametrize("policy", [policy for policy in RUNS if policy != "w_tinylfu_libcachesim"])
 @pytest.mark.parametrize("name", SIZED)
 def test_misses_by_bytes_are_close(case: Any, name: str, policy: str) -> None:
     assert_close(case(name, sized=True), policy)
@@ -233,7 +225,7 @@ def test_misses_of_long_traces_are_close(case: Any, name: str, policy: str) -> N
 @pytest.mark.parametrize("name", SIZED)
 def test_misses_of_w_tinylfu_by_bytes_are_close(case: Any, name: str) -> None:
     """Slow: libCacheSim has fourteen counters a byte."""
-    assert_close(case(name, sized=True), "w_tinylfu")
+    assert_close(case(name, sized=True), "w_tinylfu_libcachesim")
 
 
 def assert_equal(trace: Case, policy: str) -> None:

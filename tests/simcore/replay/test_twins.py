@@ -26,12 +26,9 @@ CHOICES: list[tuple[str, dict[str, Any]]] = [  # beside the defaults
     ("slru", {"segments": 4, "probation": 0.25, "fill": True, "bounded": True}),
     ("slru", {"segments": 2, "probation": 0.5, "bounded": True}),
     ("two_q", {"bounded": True}),
-    ("w_tinylfu", {"lazy_window": True, "fill": True, "bounded": True, "count_moves": True, "counting_filter": True}),
-    ("w_tinylfu", {"lazy_window": True, "window_share": 0.2, "protected_share": 0.4}),
-    ("w_tinylfu", {"lazy_window": True, "bounded": True, "window_share": 0.1, "protected_share": 0.6}),
-    ("w_tinylfu", {"fill": True, "window_share": 0.2, "sample_factor": 2}),
-    ("w_tinylfu", {"count_moves": True, "window_share": 0.2, "sample_factor": 2}),
-    ("w_tinylfu", {"counting_filter": True, "window_share": 0.2, "sample_factor": 2}),
+    ("w_tinylfu", {"window_share": 0.2, "sample_factor": 2}),
+    ("w_tinylfu_libcachesim", {"window_share": 0.2, "protected_share": 0.4, "sample_factor": 2}),
+    ("w_tinylfu_libcachesim", {"window_share": 0.1, "protected_share": 0.6}),
     ("two_q", {"in_share": 0.6, "out_share": 1.0, "bounded": True}),
 ]
 
