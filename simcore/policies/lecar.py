@@ -14,8 +14,9 @@ libCacheSim 0.3.5, like the authors' code, lets a victim that both policies woul
 algorithm 1 has no such case (`blame_both: false`). That changes its miss ratio on the cloudPhysics trace, with room for 15,077
 objects, from 63.1 to 66.1 % by luck of the draw to 66.0 %. With sizes it counts N in bytes and t in accesses, so that r is
 always about 1, which the paper does not support (`discount: 1`): up to 1.5 points, on the AdaptSize trace with 33 MB. With
-these two settings the medians of seven runs differ by less than 0.5 points on every public trace; single runs of either spread
-by up to 1.5 points where the weights turn.
+these two settings the medians of seven runs differ by at most 0.5 points, at eight capacities, on the seven traces of
+tests/simcore/replay/test_libcachesim.py by count and on the four with sizes by bytes (on the one of 99 requests, medians of 105
+runs by at most a request); single runs of either spread by up to 1.5 points where the weights turn.
 
 A pinned object is in no order; released, it is the most recently used and keeps its count.
 """

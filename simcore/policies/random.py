@@ -7,7 +7,8 @@ Draws come from the store's own generator: the same seed gives the same victims.
 libCacheSim 0.3.5 misses up to 0.8 points of the miss ratio more on web12, and 0.4 fewer on cloudPhysics, in the mean of runs,
 because its draws are not uniform: asked for 8,000 victims of a cache of 64 objects it names some objects twice as often as
 others, whatever the size of its hash table (chi-square from 340 to 2,400 with 63 degrees of freedom). These misses are within
-0.5 points of a plain simulation with another generator on every public trace, and within 0.5 points of the theory for
+0.5 points of a plain simulation with another generator on the first 200,000 accesses of seven public traces, in the mean of
+three runs at eight capacities (tests/simcore/replay/test_random_oracle.py), and within 0.5 points of the theory for
 independent references, where RAND hits as often as FIFO (Gelenbe, "A Unified Approach to the Evaluation of a Class of
 Replacement Algorithms", IEEE Transactions on Computers C-22(6), 1973).
 """
