@@ -176,6 +176,7 @@ def lower(
         missed=np.zeros(n * len(state.REASONS) if setup.note_misses else 0, np.int64),
         mark=np.zeros(arrays.n_ids if setup.note_misses else 0, np.uint8),
         replica=replica,
+        next=np.zeros(replicas, np.int64),
         queue_tail=np.full(replicas * classes, NONE, np.int64),
         room=room.ravel(),
         phase=np.zeros(replicas * par.page, np.int64),
@@ -348,6 +349,7 @@ def _knobs(trace: Trace, setup: ServingSetup, arrays: TraceArrays, classes: int,
     par.overlap = {"none": 0, "layer": setup.layers, "full": LATEST}[setup.overlap]
     par.prefetch = PREFETCHES.index(setup.prefetch)
     par.prefetch_timeout = _ps(setup.prefetch_timeout_s)
+    par.copies = any(t.copy_after != ON_EVICTION for t in setup.tiers)
     par.counts_uses = any(t.copy_after > 0 for t in setup.tiers)
     # Alone, a request takes a step for each budget of prompt and each token of output; the rest is room for preemption.
     par.max_events = 1_000_000 + 40 * (2 * trace.n + arrays.prompt_tokens // par.budget + arrays.output_tokens)

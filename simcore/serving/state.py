@@ -53,7 +53,7 @@ PAR = np.dtype(  # one record: every knob and cost
     + _fields("max_length stream priority classes victim reserve swap_pages swap_read swap_write", _I8)
     + _fields("contiguous pool_order largest_order", _I8)
     + _fields("yielded yield_shift verified spare_tokens", _I8)  # speculative decoding; without: 1, 0, 1, 0
-    + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse", _I8)
+    + _fields("arrivals chains concurrency stagger load_rule min_load max_waiting recompute_last output_reuse copies", _I8)
     + _fields("write_backlog kv seq response leap quiet_eviction counts_uses max_events note_misses", _I8)
     + _fields("overlap prefetch prefetch_timeout regions max_load_gap quotas tenants", _I8)
     + _fields(
@@ -74,20 +74,21 @@ JOB = np.dtype(  # (n,) what a trace says of a request; shared by all runs on it
     + [("chained", _U1)],
     align=True,
 )
-REQUEST = np.dtype(  # (n,) what happens to it
-    _fields("arrival admitted first finish load_start ready load_wait", _I8)
-    + _fields("since queue_again prefill prefill_again", _I8)  # when a phase began; time in phases, loading left out
+REQUEST = np.dtype(  # (n,) what happens to it; what is used together stands together: a record is several cache lines
+    _fields("state", _U1)
+    + _fields("arrival replica class_ order", _I8)
+    + _fields("work network", _I8)  # tokens to prefill, as its router saw it; time from its client to its replica
     + _fields("behind run_prev run_next", _I8)  # queue, or list of the ended or the leaving; list of the admitted
-    + _fields("target computed held pages generated joined peak preemptions recomputed replica class_ order", _I8)
-    + _fields("network work", _I8)  # time from its client to its replica; tokens to prefill, as its router saw it
-    + _fields("order_pages room", _I8)  # contiguous: its region has 2^order_pages pages, and is entry `room` of st.room
-    + _fields("swapped copied", _I8)  # pages in swap space (or on the prefill replica), and when they are there
+    + _fields("target computed held pages generated joined", _I8)
+    + _fields("since prefill first finish admitted ready", _I8)  # `since`: when a phase began; time in it, loading left out
+    + _fields("preemptions swapped recomputed peak", _I8)  # `swapped`: pages in swap space (or on the prefill replica)
+    + _fields("load_start load_wait queue_again prefill_again copied", _I8)  # `copied`: when the swapped pages are there
     + _fields("source left transfer", _I8)  # prefill replica that holds its KV, or NONE; since when; how long it was
-    + [("state", _U1)],
+    + _fields("order_pages room", _I8),  # contiguous: its region has 2^order_pages pages, and is entry `room` of st.room
     align=True,
 )
 REPLICA = np.dtype(  # (R,)
-    _fields("next start busy busy_time steps prefill step decoding context step_base", _I8)
+    _fields("start busy busy_time steps prefill step decoding context step_base", _I8)
     + _fields("private promised blocked current pairs load_until completed_n", _I8)
     + _fields("queue_head queue_n run_tail run_n ended_head ended_tail load_n packet_n", _I8)
     + _fields("region travelling work_waiting work_running", _I8)
@@ -158,6 +159,7 @@ class State(NamedTuple):
     missed: Any  # i8 (n * reasons,) tokens not found at first admission, by reason; (0,) if nobody asks
     mark: Any  # u1 (ids,) what is known of a block, whoever has it: FIRST_USE to NOT_WRITTEN; (0,) if nobody asks
     replica: Records  # (R,)
+    next: Any  # i8 (R,) when the step of each replica ends, or may start; apart, since all of them are read at every event
     queue_tail: Any  # i8 (R * classes,) last waiting request of each class of priority, or NONE
     room: Any  # i8 (R * 2 * 2^pool_order,) contiguous: a tree of free regions for each replica; (0,) if paged
     phase: Any  # i8 (R * page,) decoding sequences by (private tokens - replica.step) mod page

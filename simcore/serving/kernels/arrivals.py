@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.kernel import Bool, Int, kernel
+from simcore.kernel import prefetch as fetch
 from simcore.serving.state import CLOSED, NEVER, NO_PREFETCH, NONE, OPEN, REJECTED, TRAVELLING, WAITING, State
 
 from .decode import span, steps_to_reach
@@ -13,6 +14,8 @@ from .loading import prefetch
 from .pool import sequence_pages
 from .queues import queue_append, run_remove
 from .routing import least_loaded, one_way, route
+
+AHEAD = 4  # requests
 
 
 @kernel
@@ -103,6 +106,9 @@ def take_arrival(st: State) -> None:
     if next_recorded(st) <= stat.now:
         q = stat.next_request
         stat.next_request += 1
+        coming = min(q + AHEAD, st.par.requests - 1)
+        fetch(st.job, coming)
+        fetch(st.request, coming)
     else:
         q = st.heap[chained_heap(st)].value
         heap_pop(st.heap, chained_heap(st), stat.chained_n)
@@ -178,7 +184,7 @@ def wait_at(st: State, r: Int, q: Int) -> None:
     queue_append(st, r, q)
     rep = st.replica[r]
     if rep.busy == 0:
-        rep.next = min(rep.next, st.stat.now)
+        st.next[r] = min(st.next[r], st.stat.now)
     elif rep.prefill == 0 and rep.steps > 1 and rep.queue_head == q:
         cut_leap(st, r)
 
@@ -192,7 +198,7 @@ def cut_leap(st: State, r: Int) -> None:
     steps = steps_to_reach(st, r, st.stat.now - rep.start + passed)
     if steps < rep.steps:
         rep.steps = steps
-        rep.next = rep.start + span(st, r, steps)
+        st.next[r] = rep.start + span(st, r, steps)
 
 
 @kernel

@@ -16,9 +16,11 @@ from .stores import open_stores
 def earliest_replica(st: State) -> Int:
     """The replica whose step ends, or may start, first; the lowest number among equals."""
     best: Int = np.int64(0)
+    first = st.next[0]
     for r in range(1, st.par.replicas):
-        if st.replica[r].next < st.replica[best].next:
+        if st.next[r] < first:
             best = r
+            first = st.next[r]
     return best
 
 
@@ -30,9 +32,8 @@ def loop(st: State) -> Int:
     open_stores(st)
     while True:
         r = earliest_replica(st)
-        rep = st.replica[r]
         due = next_arrival(st)
-        now = min(due, rep.next)
+        now = min(due, st.next[r])
         if now == NEVER:
             break
         stat.now = now
@@ -41,11 +42,11 @@ def loop(st: State) -> Int:
             stat.fault = TOO_LATE
         elif stat.events > st.par.max_events:
             stat.fault = TOO_MANY_EVENTS
-        elif due <= rep.next:
+        elif due <= st.next[r]:
             take_arrival(st)
         else:
             stat.turn = r
-            if rep.busy == 1:
+            if st.replica[r].busy == 1:
                 end_step(st, r)
                 while next_arrival(st) == now:
                     take_arrival(st)

@@ -13,7 +13,7 @@ from simcore.serving.state import NO_VICTIM, State
 
 from .order import QUOTAS, act_for_user, on_miss
 from .shares import own_victim, quota_reached
-from .stores import find, insert, remove, victim
+from .stores import fetch_next, find, insert, remove, victim
 from .transfer import copy_down, demote
 
 
@@ -61,6 +61,8 @@ def evict(st: State, r: Int) -> None:
 def evict_block(st: State, r: Int, i: Slot) -> None:
     obj = np.int64(st.node[i].obj)
     ready = st.node[i].ready
+    if st.par.tiers > 0:
+        fetch_next(st, r, st.tier[st.par.replicas + r].store, i)
     remove(st, r, i)
     demote(st, r, np.int64(0), obj, ready)
 

@@ -13,7 +13,9 @@ from .order import use
 from .pool import available_pages, complete_block, defer_copies, private_pages, take_private
 from .queues import ended_append
 from .sequences import end_load, loading_heap
-from .stores import find, reference
+from .stores import fetch, find, reference
+
+AHEAD = 8  # blocks
 
 
 @kernel
@@ -56,10 +58,12 @@ def chunk(st: State, r: Int, q: Int, left: Int) -> Int:
     for i in range(req.held, blocks):
         obj = np.int64(st.blocks[first + i])
         use(st, q, obj, i)
+        fetch(st, r, np.int64(st.blocks[first + min(i + AHEAD, blocks - 1)]))
         slot = find(st, r, obj)
         if slot == 0:
             complete_block(st, r, obj)
-            defer_copies(st, r, obj)
+            if st.par.copies:
+                defer_copies(st, r, obj)
         else:
             reference(st, r, slot)
     req.held = blocks

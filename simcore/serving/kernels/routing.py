@@ -9,7 +9,7 @@ from simcore.serving.state import GORGO, LEAST_LOADED, NEVER, NONE, PREFIX_AWARE
 
 from .loading import prefill_time
 from .pool import covered_tokens
-from .stores import find
+from .stores import fetch, find
 
 
 @kernel
@@ -73,6 +73,14 @@ def prefix_on(st: State, r: Int, q: Int, least: Int) -> Int:
 
 
 @kernel
+def fetch_prefix(st: State, q: Int) -> None:
+    """All stores are soon to be asked for the block at which most prompts part: the second."""
+    if st.job[q].prompt_blocks > 1:
+        for s in range(len(st.store)):
+            fetch(st, s, np.int64(st.blocks[st.job[q].block + 1]))
+
+
+@kernel
 def longest_prefix(st: State, q: Int) -> Int:
     """The replica with the longest prefix, of equals the least loaded; the least loaded one if loads are out of balance or the
     prefix is too short."""
@@ -83,6 +91,7 @@ def longest_prefix(st: State, q: Int) -> Int:
         high = max(high, load_of(st, r))
     if high - low > st.par.max_load_gap and high > st.par.max_load_ratio * low:
         return idle
+    fetch_prefix(st, q)
     best: Int = np.int64(0)
     most = np.int64(-1)
     for r in range(st.par.entries):
@@ -99,6 +108,7 @@ def longest_prefix(st: State, q: Int) -> Int:
 def least_cost(st: State, q: Int) -> Int:
     """The replica with the lowest sum of round trip, prefill of all that waits there and of q's tokens that it does not hold,
     and a share of the prefill of what runs there."""
+    fetch_prefix(st, q)
     best: Int = np.int64(0)
     least = np.int64(NEVER)
     for r in range(st.par.entries):

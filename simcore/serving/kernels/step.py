@@ -67,18 +67,18 @@ def start_step(st: State, r: Int) -> None:
     if rep.prefill > 0:
         rep.steps = 1 if decoding > 0 else 0
         kv = par.kv * rep.context if decoding > 0 else np.int64(0)
-        rep.next = now + rep.step_base + kv + np.int64(par.pair * rep.pairs)
+        st.next[r] = now + rep.step_base + kv + np.int64(par.pair * rep.pairs)
         if rep.load_until > now:
             wait_for_layers(st, r)
     elif decoding > 0:
         # what a preemption has just released may admit somebody at the next step
         rep.steps = leap(st, r) if st.stat.preemptions == preemptions else np.int64(1)
-        rep.next = now + span(st, r, rep.steps)
+        st.next[r] = now + span(st, r, rep.steps)
     else:
         rep.busy = 0
-        rep.next = st.heap[loading_heap(st, r)].key if rep.load_n > 0 and rep.current == NONE else NEVER
+        st.next[r] = st.heap[loading_heap(st, r)].key if rep.load_n > 0 and rep.current == NONE else NEVER
         if rep.swap_n > 0:
-            rep.next = min(rep.next, st.heap[swap_heap(st, r)].key)
+            st.next[r] = min(st.next[r], st.heap[swap_heap(st, r)].key)
 
 
 @kernel
@@ -86,17 +86,17 @@ def wait_for_layers(st: State, r: Int) -> None:
     """Blocks of some requests of the step are still being loaded: each layer waits for its part, for all of these requests."""
     rep = st.replica[r]
     now = st.stat.now
-    end = now + overlapped(st, rep.next - now, rep.load_until - now)
+    end = now + overlapped(st, st.next[r] - now, rep.load_until - now)
     q = rep.ended_head if rep.ended_head != NONE else rep.current
     while q != NONE:
         req = st.request[q]
         if req.ready > now and req.load_start == now:
-            req.load_wait += end - rep.next
-            req.since += end - rep.next
+            req.load_wait += end - st.next[r]
+            req.since += end - st.next[r]
         if q == rep.current:
             break
         q = req.behind if req.behind != NONE else rep.current
-    rep.next = end
+    st.next[r] = end
 
 
 @kernel
@@ -204,7 +204,8 @@ def keep_output(st: State, r: Int, q: Int) -> Int:
             reference(st, r, slot)
         elif available_pages(st, r) >= st.par.unit_pages:
             complete_block(st, r, obj)
-            copy_down(st, r, obj, np.int64(0))
+            if st.par.copies:
+                copy_down(st, r, obj, np.int64(0))
         else:
             return i
     return np.int64(job.output_blocks)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.kernel import Int, Slot, kernel
+from simcore.kernel import Int, Slot, kernel, prefetch
 from simcore.serving.state import State
 
 from .order import QUOTAS, choose_victim, init, on_evict, on_hit, on_insert, on_insert_pinned, on_pin, on_release
@@ -26,6 +26,23 @@ def open_stores(st: State) -> None:
 def find(st: State, s: Int, obj: Int) -> Slot:
     """Slot of block `obj` in store s, 0 if it is not there."""
     return st.slot[st.store[s].map + np.uint64(obj)]
+
+
+@kernel
+def fetch(st: State, s: Int, obj: Int) -> None:
+    """Store s is soon to be asked for block `obj`."""
+    prefetch(st.slot, st.store[s].map + np.uint64(obj))
+
+
+@kernel
+def fetch_next(st: State, s: Int, below: Int, i: Slot) -> None:
+    """The block in slot i leaves store s, and moves to store `below`. Where the policy keeps an order the one behind it is soon
+    to follow, so fetch what will be needed then: its entries, and the node of the one behind that."""
+    behind = st.node[i].next
+    obj = np.int64(st.node[behind].obj)
+    prefetch(st.node, st.node[behind].next)
+    fetch(st, s, obj)
+    fetch(st, below, obj)
 
 
 @kernel

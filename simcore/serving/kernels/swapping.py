@@ -101,7 +101,7 @@ def leave_source(st: State, q: Int) -> None:
     rep.sending -= 1
     rep.blocked = NONE
     if rep.busy == 0:
-        rep.next = min(rep.next, st.stat.now)
+        st.next[r] = min(st.next[r], st.stat.now)
     req.transfer = req.ready - req.left
     req.source = NONE
 

@@ -25,7 +25,7 @@ from simcore.serving.state import (
 
 from .order import QUOTAS, on_miss
 from .shares import own_victim, quota_reached
-from .stores import find, insert, remove, victim
+from .stores import fetch_next, find, insert, remove, victim
 
 COVERED = 0  # a lower tier holds the block already
 
@@ -92,6 +92,7 @@ def write(st: State, r: Int, j: Int, k: Int, obj: Int, at: Int) -> tuple[Int, In
             else:
                 pushed = np.int64(st.node[i].obj)
                 pushed_ready = st.node[i].ready
+                fetch_next(st, tier.store, st.tier[min(k + 1, st.par.tiers) * st.par.replicas + r].store, i)
                 remove(st, tier.store, i)
     if not accepted:
         if st.par.note_misses and st.mark[obj] == CAPACITY:
