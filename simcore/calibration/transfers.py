@@ -18,6 +18,7 @@ from simcore.calibration.records import Transfer
 from simcore.errors import InputError
 
 LEAST_TRANSFERS = 3
+LEAST_BYTES_PER_S = 1e6
 SPREAD = 1.5
 """Sizes must differ by this factor to tell a fixed cost from a rate."""
 
@@ -58,11 +59,11 @@ def fit_link(transfers: Sequence[Transfer], link_bytes_per_s: float) -> Link:
     if size.max() < SPREAD * size.min():
         rate = float(np.median(size / seconds))
         return Link(rate, None, float(np.median(np.abs(size / rate / seconds - 1))), len(kept), dropped)
-    start = [1e-4, float(np.median(size / seconds))]
+    start = [1e-4, float(np.clip(np.median(size / seconds), 1.01 * LEAST_BYTES_PER_S, link_bytes_per_s))]
     solved = least_squares(
         lambda x: (x[0] + size / x[1]) / seconds - 1,
         start,
-        bounds=([0, 1e6], [10, link_bytes_per_s]),
+        bounds=([0, LEAST_BYTES_PER_S], [10, link_bytes_per_s]),
         x_scale=start,
         loss="soft_l1",
         f_scale=0.2,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import simcore.calibration.logs as logs
@@ -92,9 +94,19 @@ def _read(path: Path) -> Reading:
     for name in known:
         module = find(logs.__name__, name, ("sniff", "read"))
         if module.sniff(text):
-            reading: Reading = module.read(text, str(path))
-            return reading
+            return _reading(module, text, str(path), name)
     raise InputError("is in no known format of measurements", file=str(path), hint=f"known: {', '.join(known)}")
+
+
+def _reading(module: ModuleType, text: str, file: str, name: str) -> Reading:
+    """What a format's module reads; whatever else it stumbles over is the file's fault as well."""
+    try:
+        reading: Reading = module.read(text, file)
+    except InputError:
+        raise
+    except (ValueError, ArithmeticError, LookupError, TypeError, csv.Error, RecursionError) as error:
+        raise InputError(f"cannot be read as {name}: {error or type(error).__name__}", file=file) from None
+    return reading
 
 
 def _fit_runs(measured: Sequence[Measured], said: Mapping[str, Any], notes: list[str]) -> Fitted:

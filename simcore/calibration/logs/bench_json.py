@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from simcore.calibration.checks import total
 from simcore.calibration.logs.bench_text import run_fields
 from simcore.calibration.records import Measured, Reading
+from simcore.errors import InputError
 
 _KEYS = {
     "requests": ("completed",),
@@ -26,15 +28,19 @@ def sniff(text: str) -> bool:
 
 
 def read(text: str, file: str) -> Reading:
-    """Every result in the file; entries without mean times are left out."""
+    """Every result in the file; entries without any of the client's numbers are left out.
+
+    Raises:
+        InputError: a line that is cut or no JSON, or a number that no run can have.
+    """
     runs = []
-    for number, entry in enumerate(_entries(text), 1):
-        found = {name: float(v) for name, keys in _KEYS.items() if (v := _first(entry, keys)) is not None}
-        fields: dict[str, Any] = dict(run_fields(found))
+    for number, entry in enumerate(_entries(text, file), 1):
+        found = {name: v for name, keys in _KEYS.items() if (v := _first(entry, keys)) is not None}
+        fields = run_fields(found, file, f"entry {number}")
         family = _FAMILIES.get(str(entry.get("backend") or entry.get("endpoint_type") or "").split("-")[0])
         if family:
             fields["family"] = family
-        client = _client(entry)
+        client = _client(entry, file, number)
         if client:
             fields["client"] = client
         if found:
@@ -42,22 +48,32 @@ def read(text: str, file: str) -> Reading:
     return Reading(runs=tuple(runs))
 
 
-def _entries(text: str) -> list[dict[str, Any]]:
+def _entries(text: str, file: str) -> list[dict[str, Any]]:
     try:
         data = json.loads(text)
         rows = data if isinstance(data, list) else [data]
     except json.JSONDecodeError:
-        rows = [json.loads(line) for line in text.splitlines() if line.strip().startswith("{") and line.strip().endswith("}")]
+        lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip().startswith("{")]
+        rows = [_object(line, file, k) for k, line in lines]
     return [row for row in rows if isinstance(row, dict)]
 
 
-def _first(entry: dict[str, Any], keys: tuple[str, ...]) -> float | None:
-    return next((entry[key] for key in keys if isinstance(entry.get(key), (int, float))), None)
+def _object(line: str, file: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        hint = "the file may have been cut while it was written"
+        raise InputError(f"is not JSON: {error.msg}", file=file, line=number, hint=hint) from None
 
 
-def _client(entry: dict[str, Any]) -> str | None:
+def _first(entry: dict[str, Any], keys: tuple[str, ...]) -> tuple[str, Any] | None:
+    return next(((key, entry[key]) for key in keys if entry.get(key) is not None), None)
+
+
+def _client(entry: dict[str, Any], file: str, number: int) -> str | None:
     """The client's lengths, where the entry tells: sglang draws between `random_range_ratio` and 1 of them."""
     ratio = entry.get("random_range_ratio")
-    if not isinstance(ratio, (int, float)) or not str(entry.get("backend", "")).startswith("sglang"):
+    if ratio is None or not str(entry.get("backend", "")).startswith("sglang"):
         return None
+    ratio = total(ratio, file=file, path=f"entry {number}: random_range_ratio")
     return "fixed" if ratio >= 1 else "varied" if 0.7 <= ratio <= 0.9 else None

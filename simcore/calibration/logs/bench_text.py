@@ -11,19 +11,24 @@ Mean TPOT (ms):                          77.86
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
+from simcore.calibration.checks import field, number
 from simcore.calibration.records import Measured, Reading
 
 _START = re.compile(r"^.*=+ Serving Benchmark Result =+.*$", re.M)
 _NUMBERS = {
-    "requests": r"Successful requests:\s+(\d+)",
-    "concurrency": r"Max(?:imum)? request concurrency:\s+(\d+)",
-    "input": r"Total input tokens:\s+(\d+)",
-    "output": r"Total generated tokens:\s+(\d+)",
-    "ttft_ms": r"Mean TTFT \(ms\):\s+([\d.]+)",
-    "tpot_ms": r"Mean TPOT \(ms\):\s+([\d.]+)",
-    "itl_ms": r"Mean ITL \(ms\):\s+([\d.]+)",
+    "requests": r"(Successful requests):[ \t]*(\S*)",
+    "concurrency": r"(Max(?:imum)? request concurrency):[ \t]*(\S*)",
+    "input": r"(Total input tokens):[ \t]*(\S*)",
+    "output": r"(Total generated tokens):[ \t]*(\S*)",
+    "ttft_ms": r"(Mean TTFT \(ms\)):[ \t]*(\S*)",
+    "tpot_ms": r"(Mean TPOT \(ms\)):[ \t]*(\S*)",
+    "itl_ms": r"(Mean ITL \(ms\)):[ \t]*(\S*)",
 }
+_UNLIMITED = ("None", "not", "inf")
+"""How the clients print that there was no limit to the requests in flight."""
 
 
 def sniff(text: str) -> bool:
@@ -36,26 +41,38 @@ def read(text: str, file: str) -> Reading:
     starts = [match.start() for match in _START.finditer(text)]
     ends = [*starts[1:], len(text)]
     runs = []
-    for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+    for place, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         block = text[start:end].split("==================================================")[0]
-        before = text[ends[number - 2] if number > 1 else 0 : start].splitlines()[-3:]
-        found = {name: float(m[1]) for name, pattern in _NUMBERS.items() if (m := re.search(pattern, block))}
+        before = text[ends[place - 2] if place > 1 else 0 : start].splitlines()[-3:]
+        found = {name: (m[1], m[2]) for name, pattern in _NUMBERS.items() if (m := re.search(pattern, block))}
         if "concurrency" not in found and (m := re.search(_NUMBERS["concurrency"], "\n".join(before))):
-            found["concurrency"] = float(m[1])
-        runs.append(Measured(run_fields(found), f"{file}, result {number}"))
+            found["concurrency"] = (m[1], m[2])
+        if found.get("concurrency", ("", ""))[1] in _UNLIMITED:
+            del found["concurrency"]
+        runs.append(Measured(run_fields(found, file, f"result {place}"), f"{file}, result {place}"))
     return Reading(runs=tuple(runs))
 
 
-def run_fields(found: dict[str, float]) -> dict[str, float | int | str]:
-    """A run from totals of a client: mean lengths, and how the client went about it as far as its totals tell."""
-    fields: dict[str, float | int | str] = {name: found[name] for name in ("ttft_ms", "tpot_ms") if found.get(name)}
-    if "tpot_ms" not in fields and found.get("itl_ms"):
-        fields["tpot_ms"] = found["itl_ms"]
-    requests = found.get("requests")
-    if requests:
+def run_fields(found: Mapping[str, tuple[str, Any]], file: str, place: str) -> dict[str, Any]:
+    """A run from totals of a client: mean lengths and times, and the requests in flight.
+
+    Args:
+        found: what the file calls a number and the number as it stands there, by the names of `_NUMBERS`.
+        place: which of the file's results, for messages.
+
+    Raises:
+        InputError: a number that no run can have.
+    """
+    fields: dict[str, Any] = {}
+    for name in ("concurrency", "ttft_ms", "tpot_ms"):
+        label, value = found[name] if name in found else found.get("itl_ms", ("", None)) if name == "tpot_ms" else ("", None)
+        if value is not None:
+            fields[name] = field(name, value, file=file, path=f"{place}: {label}")
+    if "requests" in found:
+        requests = field("requests", found["requests"][1], file=file, path=f"{place}: {found['requests'][0]}")
         for name, key in (("input_tokens", "input"), ("output_tokens", "output")):
             if key in found:
-                fields[name] = round(found[key] / requests)
-    if found.get("concurrency"):
-        fields["concurrency"] = int(found["concurrency"])
+                label, value = found[key]
+                mean = round(number(value, file=file, path=f"{place}: {label}") / requests)
+                fields[name] = field(name, mean, file=file, path=f"{place}: {label} per request")
     return fields

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 
+from simcore.calibration.checks import total
 from simcore.calibration.records import Reading, Transfer
 from simcore.units import GIB
 
 _LINE = re.compile(
-    r"(Stored|Retrieved) (\d+) out of (?:total )?\d+ (?:required )?tokens.*?size: ([\d.]+) gb, cost ([\d.]+) ms"
-    r"(?:.*?offload_time: ([\d.]+) ms)?"
+    r"(Stored|Retrieved) (\d+) out of (?:total )?\d+ (?:required )?tokens.*?size: (\S+) gb, cost (\S+) ms"
+    r"(?:.*?offload_time: (\S+) ms)?"
 )
 
 
@@ -25,11 +26,22 @@ def sniff(text: str) -> bool:
 
 
 def read(text: str, file: str) -> Reading:
-    """Every store and retrieval that moved something."""
+    """Every store and retrieval that moved something.
+
+    Raises:
+        InputError: a number that no transfer can have.
+    """
     found = []
-    for match in _LINE.finditer(text):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _LINE.search(line)
+        if match is None:
+            continue
         kind, tokens, size, cost, copied = match.groups()
-        transfer = Transfer(int(tokens), float(size) * GIB, float(copied or cost) / 1e3, kind.lower())
+        moved, size_gib, milliseconds = (
+            total(value, file=file, path=name, line=number)
+            for name, value in (("tokens", tokens), ("size", size), ("offload_time" if copied else "cost", copied or cost))
+        )
+        transfer = Transfer(int(moved), size_gib * GIB, milliseconds / 1e3, kind.lower())
         if transfer.size_bytes > 0 and transfer.seconds > 0:
             found.append(transfer)
     return Reading(transfers=tuple(found))

@@ -6,6 +6,7 @@ import csv
 import io
 from typing import Any
 
+from simcore.calibration.checks import field
 from simcore.calibration.records import FIELDS, Measured, Reading
 from simcore.errors import InputError, did_you_mean
 
@@ -14,21 +15,29 @@ _TIMES = {"ttft_ms", "tpot_ms"}
 
 def sniff(text: str) -> bool:
     """Whether the first line names columns, among them one of the times."""
-    return bool(_TIMES & {name.strip() for name in text.split("\n", 1)[0].split(",")})
+    return bool(_TIMES & {name.strip() for name in next(iter(text.splitlines()), "").split(",")})
 
 
 def read(text: str, file: str) -> Reading:
     """Every line.
 
     Raises:
-        InputError: an unknown column, or a cell that is not of its column's type.
+        InputError: an unknown or repeated column, a line with more cells than columns, or a cell that is not of its
+            column's type and bounds.
     """
-    rows = csv.DictReader(io.StringIO(text), skipinitialspace=True)
-    for name in rows.fieldnames or ():
+    rows = csv.DictReader(io.StringIO(text, newline=None), skipinitialspace=True)
+    columns = list(rows.fieldnames or ())
+    for name in columns:
         if name not in FIELDS:
             raise InputError("unknown column", file=file, line=1, path=name, hint=did_you_mean(name, FIELDS))
+        if columns.count(name) > 1:
+            raise InputError("is there twice", file=file, line=1, path=name, hint="keep one of the columns")
     runs = []
     for row in rows:
+        surplus = row.get(None) or []
+        if surplus:
+            rule = f"has {len(columns) + len(surplus)} cells for {len(columns)} columns"
+            raise InputError(rule, file=file, line=rows.line_num, hint="quote cells with a comma")
         cells = {name: value.strip() for name, value in row.items() if name in FIELDS and value and value.strip()}
         fields = {name: _cell(name, value, file, rows.line_num) for name, value in cells.items()}
         runs.append(Measured(fields, f"{file}:{rows.line_num}"))
@@ -37,13 +46,11 @@ def read(text: str, file: str) -> Reading:
 
 def _cell(name: str, value: str, file: str, line: int) -> Any:
     kind = FIELDS[name]
-    try:
-        if kind is bool:
-            return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
-        number = kind(value)
-    except (ValueError, KeyError):
-        words = {int: "a whole number", float: "a number", bool: "true or false"}[kind]
-        raise InputError(f"must be {words}", file=file, line=line, path=name, value=value) from None
-    if kind is not str and not 0 < number < 1e12:
-        raise InputError("must be more than 0", file=file, line=line, path=name, value=value)
-    return number
+    if kind is str:
+        return value
+    if kind is not bool:
+        return field(name, value, file=file, path=name, line=line)
+    words = {"true": True, "1": True, "false": False, "0": False}
+    if value.lower() not in words:
+        raise InputError("must be true or false", file=file, line=line, path=name, value=value)
+    return words[value.lower()]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 
+from simcore.calibration.checks import number
 from simcore.calibration.records import PoolLine, Reading
 from simcore.units import GIB
 
-_AVAILABLE = re.compile(r"Available KV cache memory: ([\d.]+) GiB")
-_TOKENS = re.compile(r"GPU KV cache size: ([\d,]+) tokens")
-_BLOCKS = re.compile(r"# (?:GPU|cuda) blocks: (\d+)")
+_AVAILABLE = re.compile(r"Available KV cache memory: (\S+) GiB")
+_TOKENS = re.compile(r"GPU KV cache size: (\S+) tokens")
+_BLOCKS = re.compile(r"# (?:GPU|cuda) blocks: ([^\s,]+)")
 
 
 def sniff(text: str) -> bool:
@@ -23,11 +24,15 @@ def sniff(text: str) -> bool:
 
 
 def read(text: str, file: str) -> Reading:
-    """The pool of the last start in the text."""
+    """The pool of the last start in the text.
+
+    Raises:
+        InputError: a number that no pool can have: an engine that says 0 has not started.
+    """
     available, tokens, blocks = (pattern.findall(text) for pattern in (_AVAILABLE, _TOKENS, _BLOCKS))
     line = PoolLine(
-        available_bytes=float(available[-1]) * GIB if available else None,
-        tokens=int(tokens[-1].replace(",", "")) if tokens else None,
-        blocks=int(blocks[-1]) if blocks else None,
+        available_bytes=number(available[-1], file=file, path="Available KV cache memory") * GIB if available else None,
+        tokens=int(number(tokens[-1].replace(",", ""), file=file, path="GPU KV cache size")) if tokens else None,
+        blocks=int(number(blocks[-1], file=file, path="GPU blocks")) if blocks else None,
     )
     return Reading(pools=(line,))

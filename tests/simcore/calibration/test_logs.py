@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from simcore.calibration import logs
 from simcore.calibration.logs import bench_json, bench_text, lmcache, prometheus, table, vllm_startup
+from simcore.calibration.user import calibrate_files
 from simcore.errors import InputError
 from simcore.plugins import find, names
 from simcore.units import GIB
@@ -114,10 +117,70 @@ def test_tables() -> None:
     for wrong, message in (
         ("ttft_ms,concurency\n1,2\n", "concurency: unknown column.*Did you mean concurrency"),
         ("ttft_ms,tp\n1,two\n", r"t\.csv:2: tp: must be a whole number"),
-        ("ttft_ms\n-1\n", "ttft_ms: must be more than 0"),
+        ("ttft_ms,ttft_ms\n1,2\n", "ttft_ms: is there twice"),
+        ("ttft_ms,tp\n1,2,3\n", r"t\.csv:2: has 3 cells for 2 columns"),
+        ("concurrency,ttft_ms\n900000000000,1\n", "concurrency: must be at most 1e5"),
+        ("input_tokens,ttft_ms\n99999999999,1\n", "input_tokens: must be at most 1e7"),
+        ("tp,ttft_ms\n99999999999,1\n", "tp: must be at most 1024"),
+        ("ttft_ms\nnan\n", "ttft_ms: must be a number"),
+        ("ttft_ms\n-1\n", "ttft_ms: must be above 0"),
     ):
         with pytest.raises(InputError, match=message):
             table.read(wrong, "t.csv")
+
+
+SAVED = {
+    "completed": 100, "max_concurrency": 8, "total_input_tokens": 102_400, "total_output_tokens": 12_800, "mean_ttft_ms": 50.0,
+    "mean_tpot_ms": 8.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [-5, 0, float("nan"), float("inf"), True, "seven", 10**400, [1]])
+@pytest.mark.parametrize("key", SAVED)
+def test_numbers_no_saved_run_can_have_are_refused_with_their_place(key: str, value: Any) -> None:
+    text = "\n".join(json.dumps(entry) for entry in (SAVED, {**SAVED, key: value}))
+    with pytest.raises(InputError, match=f"entry 2: {key}") as caught:
+        bench_json.read(text, "r.jsonl")
+    assert caught.value.file == "r.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bench_text", SGLANG.replace("120.50", "1.2.3")),
+        ("bench_text", SGLANG.replace("120.50", "nan")),
+        ("bench_text", SGLANG.replace("9.25", ".")),
+        ("bench_text", SGLANG.replace("81920", "1e300")),
+        ("lmcache", STORED.replace("0.2188", ".")),
+        ("lmcache", STORED.replace("14.7275", "1.2.3")),
+        ("vllm_startup", STARTED.replace("175,856", ",")),
+        ("vllm_startup", STARTED.replace("18.78", "0")),
+        ("vllm_startup", STARTED.replace("18.78", ".")),
+        ("prometheus", SCRAPED.replace("4096.0", "NaN")),
+        ("prometheus", SCRAPED.replace("0.04", "-0.04")),
+        ("prometheus", SCRAPED.replace("4096.0", "1.2e")),
+        ("prometheus", SCRAPED.replace("seconds_sum{", "seconds_sux{")),
+        ("prometheus", SCRAPED.replace("10991", "9" * 5000)),
+        ("bench_json", '{"mean_ttft_ms": ' + "9" * 5000 + "}"),
+        ("bench_json", '{"mean_ttft_ms": 1.0, "x": ' + "[" * 100_000),
+        ("bench_json", json.dumps(SAVED) + "\n" + json.dumps(SAVED)[:50]),
+        ("table", 'ttft_ms\n"' + "1" * 200_000 + '"\n'),
+    ],
+)
+def test_what_is_cut_or_no_number_is_one_message(tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / "measured.txt"
+    file.write_text(text)
+    assert find(logs.__name__, name, ("sniff", "read")).sniff(text)
+    with pytest.raises(InputError) as caught:
+        calibrate_files([file], {})
+    assert caught.value.file == str(file)
+
+
+def test_unlimited_clients_and_old_line_ends_are_read() -> None:
+    (run,) = bench_text.read(SGLANG.replace(":                 16", ":                 not set"), "a.txt").runs
+    assert "concurrency" not in run.fields
+    text = "concurrency,ttft_ms\r8,120.5\r"
+    assert table.sniff(text) and table.read(text, "t.csv").runs[0].fields == {"concurrency": 8, "ttft_ms": 120.5}
 
 
 @pytest.mark.parametrize(
