@@ -174,7 +174,8 @@ _row(
     suffix="_rps",
 )
 _row("sustainable_rate", "requests/s", "max",
-     "rate at which these requests drain when all are waiting (middle 80 % of the finishes); unknown if too few to queue",
+     "rate at which these requests drain when all are waiting (the lower of that over the middle 80 % of the finishes and that "
+     "from the start); unknown if too few to queue",
      lambda o: o.sustainable_rps, suffix="_rps")  # fmt: skip
 _row("utilisation", "ratio", "min", "offered request rate over the sustainable rate", _utilisation)
 _row("saturated", "bool", "min", "an open-loop load at or above the sustainable rate: latencies grow with the trace's length",

@@ -23,18 +23,23 @@ LEAST_WAIT = 0.1
 
 
 def sustainable_rps(drained: ServingResult) -> float | None:
-    """Requests per second over the middle 80 % of the finishes of a drained backlog: no filling, no emptying batch.
+    """Requests per second at which a backlog drains: the lower of two rates.
+
+    The rate over the middle 80 % of the finishes leaves out the filling and the emptying batch. It is too high where few
+    requests are admitted at once and finish in one burst. The best rate from time 0 to any of the last 10 % of finishes pays
+    for filling, so it is on the low side with few requests and approaches the other with many.
 
     None when the backlog never queued (so few requests that they all run at once): its rate is then a latency.
     """
     served = ~drained.rejected
     finish = np.sort(drained.finish_s[served])
-    if len(finish) == 0 or drained.queue_s[served].mean() < LEAST_WAIT * finish[-1]:
+    if len(finish) == 0 or finish[-1] == 0 or drained.queue_s[served].mean() < LEAST_WAIT * finish[-1]:
         return None
     first, last = int(0.1 * len(finish)), int(0.9 * len(finish))
-    if last > first and finish[last] > finish[first]:
-        return float((last - first) / (finish[last] - finish[first]))
-    return None
+    from_start = float((np.arange(last + 1, len(finish) + 1) / finish[last:]).max())
+    if finish[last] > finish[first]:
+        return min(from_start, float((last - first) / (finish[last] - finish[first])))
+    return from_start
 
 
 def offered_rps(scenario: Scenario, trace: Trace) -> float | None:
