@@ -65,9 +65,9 @@ def test_debug_build_equals_the_twin(tmp_path: Path) -> None:
     """The random cases of the twin and those of leaps, step by step and at once, with all indices checked."""
     cases = ("test_twin.py::test_random_cases", "test_twin.py::test_small_cases", "test_random_cases.py::test_leap_equals_step")
     chosen = [str(ROOT / "tests" / "simcore" / "serving" / case) for case in cases]
-    code = f"import pytest, sys; sys.exit(pytest.main({['-q', '-x', '-p', 'no:cacheprovider', *chosen]!r}))"
+    code = f"import pytest, sys; sys.exit(pytest.main({['-x', '-p', 'no:cacheprovider', *chosen]!r}))"
     run = _python(code, NUMBA_BOUNDSCHECK="1", XDG_CACHE_HOME=str(tmp_path))
-    assert run.returncode == 0 and "passed" in run.stdout, run.stdout + run.stderr
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_options_private_to_numba_still_exist() -> None:
