@@ -196,7 +196,7 @@ class Replica:
         """Bring the head of the queue back. False: no room."""
         here = {block for block in q.blocks if block in self.pool.pins}
         pinned = sum(self.pool.pinned(block) for block in here)
-        if q.all_pages(q.target) - self.unit_pages * pinned > self.available() - self.promised():
+        if q.all_pages(q.target + self.spare) - self.unit_pages * pinned > self.available() - self.promised():
             return False
         self.running.append(self.queue.pop(0))
         for block in q.blocks:

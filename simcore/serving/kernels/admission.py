@@ -93,7 +93,9 @@ def admit(st: State, r: Int) -> Bool:
         count_resident(st)
     else:
         find_run(st, r, q)
-    tokens = st.job[q].prompt + st.job[q].output - 1 + par.spare_tokens if par.reserve else req.target
+    tokens = st.job[q].prompt + st.job[q].output - 1 if par.reserve else req.target
+    if par.reserve or req.swapped > 0:
+        tokens += par.spare_tokens  # that what comes back has room for its next step
     needed = sequence_pages(st, q, tokens) - par.unit_pages * found.resident
     promised = reserved_pages(st, r) if par.reserve else rep.promised
     fits = needed <= available_pages(st, r) - par.unit_pages * found.idle - promised

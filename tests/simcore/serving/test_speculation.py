@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+
 import numpy as np
 import pytest
 
 from simcore.errors import InputError
 from simcore.serving.serve import serve
-from tests.simcore.serving.cases import costs, setup_of, trace_of
+from tests.reference.serving import serve_slowly
+from tests.simcore.serving.cases import costs, differences, random_case, setup_of, trace_of
+from tests.simcore.serving.small import speculative
 
 
 def tpot(**knobs: object) -> float:
@@ -48,6 +53,22 @@ def test_verified_tokens_take_time_and_budget() -> None:
     plain, wasted = (serve(trace, setup_of(200, max_num_seqs=8, draft_tokens=k, acceptance_rate=0.0)) for k in (0, 4))
     assert (wasted.finish_s > plain.finish_s).all()
     assert np.allclose(wasted.busy_s - plain.busy_s, 49 * 8 * 4 * 0.001)
+
+
+def test_what_comes_back_from_swap_space_has_room_for_its_next_step() -> None:
+    """With room for one token only where a step yields two, it was swapped out at once, and came back, without end."""
+    swaps = 0
+    for seed in (*range(22_000, 22_040), 22_537, 23_101, 23_691, 23_811):
+        trace, setup = random_case(seed)
+        if setup.allocation == "paged" and setup.max_num_batched_tokens >= 2 * setup.max_num_seqs:
+            rng = Random(seed)
+            setup = replace(setup, preemption="swap", reserve="none", swap_pages=1000, draft_tokens=0, hbm_policy="lru")
+            case = trace, speculative(setup, rng.random(), rng.random())
+            result = serve(*case)
+            assert differences(result, serve_slowly(*case)) == [], f"case {seed}"
+            assert differences(result, serve(*case, leap=False)) == [], f"case {seed}"
+            swaps += result.swaps
+    assert swaps > 100
 
 
 def test_refusals() -> None:
