@@ -82,8 +82,9 @@ def test_the_bound_of_an_infinite_cache_is_met() -> None:
     """With room for everything, requests one after the other hit all that could be hit."""
     for seed in range(10):
         trace, setup = random_case(seed)
-        setup = replace(setup, replicas=1, network=None, tiers=(), prefetch="none", start="cold", pool_pages=100_000)
-        setup = replace(setup, allocation="paged", arrivals="closed", concurrency=1, recompute_last=False, hbm_quota_blocks=())
+        setup = replace(setup, replicas=1, prefill_replicas=0, network=None, tiers=(), prefetch="none", start="cold")
+        setup = replace(setup, allocation="paged", pool_pages=100_000, arrivals="closed", concurrency=1, recompute_last=False)
+        setup = replace(setup, hbm_quota_blocks=())
         result = serve(trace, setup)
         assert (result.hit_tokens.sum(1) == most_hit_tokens(trace, setup, result)).all()
 
