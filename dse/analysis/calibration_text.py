@@ -37,12 +37,12 @@ def _step_lines(found: Calibration) -> list[str]:
         f"  error on the fitted runs     {_errors(fitted.errors)}",
     ]
     if found.cross_validated:
-        told.append(f"  error on runs left out       {_errors(fitted.unseen)} (5 folds over lengths and tensor parallelism)")
+        told.append(
+            f"  error on runs left out       {_errors(fitted.unseen)} (up to 5 folds of cells: lengths and tensor parallelism)"
+        )
     else:
         told.append("  not cross-validated: needs 8 runs in 3 combinations of lengths and tensor parallelism")
-    return told + [
-        f"  do not rely on it: {fault}" for fault in fitted.faults if found.cross_validated or "left out" not in fault
-    ]
+    return told + [f"  do not rely on it: {fault}" for fault in found.faults]
 
 
 def _errors(errors: Any) -> str:
@@ -92,7 +92,7 @@ def as_object(found: Calibration, written: str | None) -> dict[str, Any]:
             "client": fitted.deployment.client,
             "errors": _medians(fitted.errors),
             "cross_validated_errors": _medians(fitted.unseen) if found.cross_validated else None,
-            "faults": fitted.faults,
+            "faults": found.faults,
         }
     return {
         "steps": steps,

@@ -158,7 +158,9 @@ def cliffs(all_found: Sequence[Found]) -> None:
             tally[0] += theirs >= CLIFF
             tally[1] += theirs >= CLIFF and ours >= CLIFF / 1.5
             tally[2] += ours >= CLIFF * 1.5 and theirs < CLIFF / 1.5
-    print(f"\nCliffs (TTFT x {CLIFF:g} or more as concurrency doubles), on rows left out of the fit:")
+    least, false_from = CLIFF / 1.5, CLIFF * 1.5
+    slack = f"x {least:g} counts as predicted, a false one is x {false_from:g} where less than x {least:g} was measured"
+    print(f"\nCliffs (TTFT x {CLIFF:g} or more as concurrency doubles), on rows left out of the fit, sets that ship; {slack}:")
     for dense, (there, met, false) in counts.items():
         print(
             f"{'dense' if dense else 'mixtures'}: {there} measured, {met} of them predicted; {false} predicted where none is."

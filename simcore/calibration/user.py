@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,10 +25,13 @@ from simcore.quantization.kv_bytes import kv_bytes_per_token_per_gpu
 from simcore.roofline.constants import DEFAULT, FAMILIES, Constants, load_constants
 from simcore.specs.gpu import GpuSpec
 from simcore.specs.kv_format import KvFormatSpec, KvPair
+from simcore.specs.model import ModelSpec
 from simcore.specs.parallel import ParallelSpec
 from simcore.yamlio import read_text
 
 LEAST_RUNS = 4
+USUAL = {"family": "vllm", "kv_format": "bf16"}
+"""What a row without these cells is taken to say."""
 CHOOSE = "choose"
 NEEDED = ("model", "gpu", "client", "input_tokens", "output_tokens", "concurrency")
 HINTS = {
@@ -58,6 +62,11 @@ class Calibration:
     pools: tuple[tuple[PoolLine, float | None], ...]
     text: str
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def faults(self) -> list[str]:
+        """Why the constants should not be used, as the file says too."""
+        return [] if self.fitted is None else _shown_faults(self.fitted, self.cross_validated)
 
 
 def calibrate_files(files: Sequence[str | Path], said: Mapping[str, Any]) -> Calibration:
@@ -120,7 +129,10 @@ def _fit_runs(measured: Sequence[Measured], said: Mapping[str, Any], notes: list
             raise InputError(f"does not say {', '.join(missing)}", path=m.where, hint=hint)
         if "ttft_ms" not in row and "tpot_ms" not in row:
             raise InputError("has neither ttft_ms nor tpot_ms", path=m.where)
-    together = {name: {str(row.get(name, "")) for _, row in rows} for name in ("gpu", "family", "model", "client", "kv_format")}
+    together = {
+        name: {str(row.get(name, USUAL.get(name, ""))) for _, row in rows}
+        for name in ("gpu", "family", "model", "client", "kv_format")
+    }
     for name, values in together.items():
         if len(values) > 1:
             hint = "one set of constants is for one; calibrate them one after another"
@@ -132,7 +144,9 @@ def _fit_runs(measured: Sequence[Measured], said: Mapping[str, Any], notes: list
             rule, path="runs", value=len(runs), hint="a sweep of concurrency from 1 to 64 tells the constants apart"
         )
     client = rows[0][1]["client"]
-    deployment = Deployment(client=CLIENTS[0] if client == CHOOSE else client, kv_format=rows[0][1].get("kv_format", "bf16"))
+    deployment = Deployment(
+        client=CLIENTS[0] if client == CHOOSE else client, kv_format=rows[0][1].get("kv_format", USUAL["kv_format"])
+    )
     if client == CHOOSE:
         deployment = choose(runs, load_constants(DEFAULT), {"client": CLIENTS}, deployment)
         notes.append(f"client not stated: {deployment.client} explains the times best")
@@ -141,7 +155,7 @@ def _fit_runs(measured: Sequence[Measured], said: Mapping[str, Any], notes: list
 
 def _run(m: Measured, row: Mapping[str, Any]) -> Run:
     parallel = ParallelSpec(**{name: row[name] for name in ("tp", "pp", "dp", "ep") if name in row})
-    family, client = row.get("family", "vllm"), row["client"]
+    family, client = row.get("family", USUAL["family"]), row["client"]
     if family not in FAMILIES:
         raise InputError("unknown engine family", path=f"{m.where}: family", value=family, hint=did_you_mean(family, FAMILIES))
     if client not in (*CLIENTS, CHOOSE):
@@ -194,23 +208,43 @@ def constants_text(
     lines = ["# Constants fitted by dse calibrate; use as engine.family: PATH."]
     if fitted is not None:
         run = fitted.runs[0]
-        lines += [f"gpu: {run.gpu.preset}", f"family: {run.family}"]
-        lines += [f"model: {run.model.preset}"] if run.model.preset else []
+        lines += [*_gpu_lines(run.gpu), f"family: {run.family}", *_model_lines(run.model)]
+        lines += [f"# Do not rely on it: {fault}" for fault in _shown_faults(fitted, validated)]
         lines += fitted_lines(fitted)
         for name, error in zip(
             ("ttft_error", "tpot_error"), medians(fitted.unseen if validated else fitted.errors), strict=True
         ):
             lines += [f"{name}: {error:.3f}"] if validated and error == error else []
-        lines += [f"measured_runs: {len(fitted.runs)}", f"measured_model: {run.model.name}"]
+        lines += [f"measured_runs: {len(fitted.runs)}", f"measured_model: {json.dumps(run.model.name)}"]
         lines += [f"clients: {fitted.deployment.client}"]
     elif said.get("gpu"):
-        lines += [f"gpu: {said['gpu']}", f"family: {said.get('family') or 'vllm'}"]
+        lines += [*_gpu_lines(presets.gpu(str(said["gpu"]))), f"family: {said.get('family') or 'vllm'}"]
     if link is not None:
         gpu = fitted.runs[0].gpu if fitted else presets.gpu(str(said["gpu"]))
         lines += [f"host_link_share: {link.bandwidth_bytes_per_s / gpu.host_link_bytes_per_s:.3f}"]
         lines += [f"host_copy: {1e6 * link.overhead_s:.4g} us"] if link.overhead_s is not None else []
     lines += [f"source: {', '.join(Path(file).name for file in files)}", f"date: {datetime.date.today():%Y-%m}"]
     return "\n".join(lines) + "\n"
+
+
+def _shown_faults(fitted: Fitted, validated: bool) -> list[str]:
+    """Why the constants should not be used; errors on runs left out only where those were cross-validated."""
+    return [fault for fault in fitted.faults if validated or "left out" not in fault]
+
+
+def _gpu_lines(gpu: GpuSpec) -> list[str]:
+    """What a scenario's GPU is compared with: the preset, or what the card says of itself."""
+    if gpu.preset is not None:
+        return [f"gpu: {gpu.preset}"]
+    lines = [f"gpu_name: {json.dumps(gpu.name)}", f"gpu_bandwidth: {gpu.bandwidth_bytes_per_s / 1e9:.9g} GB/s"]
+    return lines + ([f"gpu_generation: {gpu.generation}"] if gpu.generation else [])
+
+
+def _model_lines(model: ModelSpec) -> list[str]:
+    """What a scenario's model is compared with: the preset, or the shape of a config.json."""
+    if model.preset in presets.list_presets("models"):
+        return [f"model: {model.preset}"]
+    return [f"model_layers: {model.layers}", f"model_hidden_size: {model.hidden_size}", f"model_params: {model.params}"]
 
 
 def fitted_lines(fitted: Fitted) -> list[str]:

@@ -186,13 +186,14 @@ def latency_words(scenario: Scenario) -> str:
     """How far TTFT and TPOT are expected to be off, of which kind that figure is, and where it comes from."""
     found = match_constants(scenario.gpu, scenario.engine.family, scenario.model)
     c, pair = found.constants, f"{scenario.gpu.name} with {family_name(scenario.engine.family)}"
-    fitted = f"{c.measured_model or 'runs'} on {c.gpu} with {c.family}{' ' + c.version if c.version else ''}"
+    fitted = f"{c.measured_model or 'runs'} on {c.gpu or c.gpu_name} with {c.family}{' ' + c.version if c.version else ''}"
     if found.ttft_error is None or found.tpot_error is None:
         return f"TTFT, TPOT: their error is unknown; constants of {c.preset} ({c.source}), which state none for {pair}."
     off = f"TTFT off by {_percent(found.ttft_error)}, TPOT by {_percent(found.tpot_error)}"
     if found.kind == "calibrated":
         return (
-            f"{off} (calibrated: medians over {c.measured_runs} measured runs of {fitted}, each left out of the fit in turn)."
+            f"{off} (calibrated: medians over {c.measured_runs} measured runs of {fitted}, each predicted by a fit without its "
+            "fold of cells)."
         )
     if found.kind == "another model":
         return f"{off} (another model: {c.source}; medians over groups predicted from other models on the same GPU)."

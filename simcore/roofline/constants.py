@@ -26,7 +26,7 @@ from pydantic import Field
 from simcore.errors import InputError, did_you_mean
 from simcore.presets import list_presets, load_preset
 from simcore.presets.loader import is_path
-from simcore.specs.base import Seconds, Spec, validate, yaml_name
+from simcore.specs.base import BytesPerSecond, Seconds, Spec, validate, yaml_name
 from simcore.specs.gpu import GENERATIONS, Generation, GpuSpec
 from simcore.specs.model import ModelSpec
 
@@ -54,6 +54,8 @@ class Constants(Spec):
         family: engine family it was fitted on; absent: typical values.
         version: release of the engine, where the measurements name one.
         model: model preset it was fitted on.
+        gpu_name, gpu_generation, gpu_bandwidth_bytes_per_s: the GPU it was fitted on, where that is no preset.
+        model_layers, model_hidden_size, model_params: shape of the model it was fitted on, where that is no preset.
         weight_bandwidth_share: share of memory bandwidth reached when reading weights.
         kv_bandwidth_share: share of memory bandwidth reached when reading the KV cache.
         mfu: share of the dense rate reached by matrix products in 16-bit arithmetic.
@@ -82,6 +84,12 @@ class Constants(Spec):
     family: str | None = None
     version: str | None = None
     model: str | None = None
+    gpu_name: str | None = None
+    gpu_generation: Generation | None = None
+    gpu_bandwidth_bytes_per_s: BytesPerSecond | None = None
+    model_layers: int | None = None
+    model_hidden_size: int | None = None
+    model_params: int | None = None
     weight_bandwidth_share: Share
     kv_bandwidth_share: Share
     mfu: Share
@@ -201,11 +209,13 @@ def _named(family: str, gpu: GpuSpec, model: ModelSpec | None) -> Match:
         steps = match_constants(gpu, own.get("family") or "vllm", model)
         link = {name: getattr(found, name) for name in ("host_link_share", "host_copy_s") if yaml_name(name) in own}
         return steps._replace(constants=steps.constants.model_copy(update=link))
-    if found.gpu is None:
+    if found.gpu is None and found.gpu_name is None:
         return Match(found, "own" if is_path(family) else "uncalibrated", found.ttft_error, found.tpot_error)
-    if found.gpu != gpu.preset:
+    if not _same_gpu(found, gpu):
+        if _generations(found, gpu) > 1:
+            return Match(found, "uncalibrated", None, None)
         return Match(found, "similar hardware", found.gpu_ttft_error, found.gpu_tpot_error)
-    if model is not None and found.model is not None and not _same_shape(found, model):
+    if model is not None and not _same_shape(found, model):
         return Match(found, "another model", found.model_ttft_error, found.model_tpot_error)
     return Match(found, "calibrated", found.ttft_error, found.tpot_error)
 
@@ -228,9 +238,16 @@ def _shape(preset: str) -> ModelSpec:
 def _same_shape(c: Constants, model: ModelSpec) -> bool:
     """Whether the set was fitted on this model or on one with the same numbers under another name."""
     if c.model is None:
-        return False
+        return (c.model_layers, c.model_hidden_size, c.model_params) == (model.layers, model.hidden_size, model.params)
     shape = _shape(c.model)
     return (shape.layers, shape.hidden_size, shape.params) == (model.layers, model.hidden_size, model.params)
+
+
+def _same_gpu(c: Constants, gpu: GpuSpec) -> bool:
+    """Whether the set was fitted on this GPU: the same preset, or no preset and the same name and bandwidth."""
+    if c.gpu is not None or gpu.preset is not None:
+        return c.gpu == gpu.preset
+    return c.gpu_name == gpu.name and math.isclose(c.gpu_bandwidth_bytes_per_s or 0, gpu.bandwidth_bytes_per_s, rel_tol=1e-6)
 
 
 def _alike(c: Constants, model: ModelSpec) -> bool:
@@ -258,7 +275,7 @@ def _generation(preset: str) -> Generation | None:
 
 def _generations(c: Constants, gpu: GpuSpec) -> float:
     """Generations between the GPU of a set and `gpu`; infinite between makers, or where one is not known."""
-    fitted = _generation(c.gpu) if c.gpu else None
+    fitted = _generation(c.gpu) if c.gpu else c.gpu_generation
     if fitted is None or gpu.generation is None or GENERATIONS[fitted][0] != GENERATIONS[gpu.generation][0]:
         return math.inf
     return abs(GENERATIONS[fitted][1] - GENERATIONS[gpu.generation][1])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import simcore
-from simcore.calibration.cross import calibrate, folds, medians
+from simcore.calibration.cross import Fitted, calibrate, folds, medians
 from simcore.calibration.fit import CENTRE, NAMES, active, constants_at, fit, log_errors
 from simcore.calibration.records import Transfer
 from simcore.calibration.runs import Deployment, Run, predict
@@ -132,6 +133,30 @@ def test_a_users_table_becomes_constants_that_a_scenario_takes(tmp_path: Path) -
     before = simcore.canonical(mine)
     (tmp_path / "mine.yaml").write_text(found.text.replace("measured_runs: 8", "measured_runs: 8\nhost_link_share: 0.5"))
     assert simcore.canonical(simcore.build_scenario(scenario, base_dir=tmp_path)) != before
+
+
+def test_a_fit_holds_for_its_own_model_and_card_alone(tmp_path: Path) -> None:
+    """Neither a model from a config.json nor a GPU from a YAML file has a preset's name; the file says their numbers."""
+    card = gpu("h100-sxm").with_changes(preset=None, name="Our card")
+    spec = model("llama-3.1-8b").with_changes(preset=None)
+    runs = tuple(replace(run, model=spec, gpu=card) for run in runs_of())
+    blank = np.zeros((len(runs), 2))
+    fitted = Fitted(runs, Deployment(), np.where(np.isfinite(CENTRE), CENTRE, 0.0), blank, blank + 1.0)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(constants_text(fitted, None, {}, ["a.csv"], True))
+    assert "# Do not rely on it: TTFT 172 % off on runs left out" in mine.read_text()
+    assert "left out" not in constants_text(fitted, None, {}, ["a.csv"], False)
+    kinds = [
+        match_constants(on, str(mine), of).kind
+        for on, of in (
+            (card, spec), (card, model("llama-3.1-8b")), (card, model("gpt-oss-120b")), (gpu("h200"), spec),
+            (card.with_changes(bandwidth_bytes_per_s=1e12), spec), (gpu("mi300x"), spec),
+        )
+    ]  # fmt: skip
+    assert kinds == ["calibrated", "calibrated", "another model", "similar hardware", "similar hardware", "uncalibrated"]
+    without = "\n".join(line for line in mine.read_text().splitlines() if not line.startswith("model_"))
+    mine.write_text(without)
+    assert match_constants(card, str(mine), spec).kind == "another model"
 
 
 def test_a_file_with_a_link_alone_leaves_the_steps_to_the_fits(tmp_path: Path) -> None:

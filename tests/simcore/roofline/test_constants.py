@@ -69,7 +69,12 @@ def test_a_set_can_be_named() -> None:
     name = FITTED[0]
     c = load_constants(name)
     assert match_constants(gpu(str(c.gpu)), name, model(str(c.model))).kind == "calibrated"
-    assert match_constants(gpu("t4"), name, model(str(c.model))).kind == "similar hardware"
+    for name in (n for n in FITTED if load_constants(n).gpu == "h100-sxm"):
+        spec = model(str(load_constants(name).model))
+        assert match_constants(gpu("a100-80"), name, spec).kind == "similar hardware"
+        assert match_constants(gpu("mi300x"), name, spec)[1:] == ("uncalibrated", None, None)  # another maker
+        assert match_constants(gpu("t4"), name, spec).kind == "uncalibrated"  # two generations
+    name = FITTED[0]
     assert family_name(name) == c.family and family_name("sglang") == "sglang"
     assert match_constants(gpu("h100-sxm"), "default", None).kind == "uncalibrated"
     with pytest.raises(InputError, match=r"engine\.family: unknown engine family; got vlm. Did you mean vllm"):
