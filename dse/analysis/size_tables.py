@@ -25,9 +25,9 @@ def concurrency_table(sized: Sizing, wanted: Sequence[int]) -> list[str]:
     """Requests at once, the pool they need, the memory in use, and the setting that gives it."""
     counts = _counts(sized, wanted)
     d = sized.deployment
-    needs = [sized.pool_needed(n) for n in counts]
+    needs = [sized.pool_needed(sized.per_pool(n)) for n in counts]
     fixed = max(s.stage.fixed.total for s in sized.stages)
-    shares = [sized.share_needed(n) for n in counts]
+    shares = [sized.share_needed(sized.per_pool(n)) for n in counts]
     columns = [
         Column("requests", "", tuple(f"{n:,}" for n in counts)),
         Column("KV pool", "GiB", _gib(needs)),
@@ -45,19 +45,20 @@ def _share(share: float) -> str:
 def _verdict(sized: Sizing, count: int, share: float) -> str:
     if share > 1:
         return "exceeds the GPU"
-    if count > sized.deployment.engine.max_num_seqs:
+    if sized.per_pool(count) > sized.deployment.engine.max_num_seqs:
         return "above max_num_seqs"
-    return "" if sized.sequences >= count else "exceeds the pool"
+    return "" if sized.sequences >= sized.per_pool(count) else "exceeds the pool"
 
 
 def _counts(sized: Sizing, wanted: Sequence[int]) -> list[int]:
     """The numbers asked for; otherwise 1, 2, 5, 10, ... up to what runs, and the next."""
     if wanted:
         return list(wanted)
-    most = min(sized.sequences, sized.deployment.engine.max_num_seqs)
+    most = min(sized.sequences, sized.deployment.engine.max_num_seqs) * sized.pools
+    runs = sized.running * sized.pools
     series = [base * 10**power for power in range(7) for base in (1, 2, 5)]
     counts = [n for n in series if n < most]
-    counts = [*counts[-(ROWS - 2) :], *([int(most)] if most >= 1 else []), series[len(counts)]]
+    counts = [*counts[-(ROWS - 2) :], *([runs] if runs else []), series[len(counts)]]
     return sorted(set(counts))
 
 

@@ -52,7 +52,8 @@ def size_lines(
     if sized.deployment.parallel.gpus > 1:
         lines += ["", "Each GPU, by stage", *stage_table(sized, prose)]
     if sized.weights_fit:
-        lines += ["", f"Requests of {sized.deployment.request_tokens:,} tokens at once, and what they need a GPU",
+        spread = f" over {sized.pools} pools" if sized.pools > 1 else ""
+        lines += ["", f"Requests of {sized.deployment.request_tokens:,} tokens at once{spread}, and what they need a GPU",
                   *concurrency_table(sized, wanted)]  # fmt: skip
     if extras.trades:
         lines += ["", f"KV formats, decoding with {sized.deployment.request_tokens:,} tokens of context, per replica"]
@@ -61,7 +62,7 @@ def size_lines(
     if sized.tiers:
         lines += ["", "Tiers, all copies", *tier_table(sized, prose)]
     if levers:
-        better = _holds(sized, wanted)
+        better = holds(sized, wanted)
         lines += ["", "More room" if better else "What would make it fit", *lever_table(sized, levers, prose)]
         lines += [line for text in lever_notes(levers) for line in wrapped(f"  {text}", prose, "  ")]
     return [*lines, *_notes(told, prose)]
@@ -136,7 +137,8 @@ def answers(sized: Sizing, wanted: Sequence[int]) -> list[tuple[str, str]]:
         return [("KV", _per_token(sized) + "."), ("Too large", text)]
     pools = f", in each of {sized.pools} pools" if sized.pools > 1 else ""
     lines = [("KV", _per_token(sized) + ".")]
-    pool = f"{format_bytes(sized.binding.pool_bytes)} a GPU = {sized.blocks:,} blocks of {sized.block_tokens} tokens"
+    unit = "token" if sized.block_tokens == 1 else "tokens"
+    pool = f"{format_bytes(sized.binding.pool_bytes)} a GPU = {sized.blocks:,} blocks of {sized.block_tokens} {unit}"
     lines.append(("Pool", f"{pool} = {sized.pool_tokens:,} tokens{pools}."))
     if sized.excess_bytes:
         lines.append(("Too large", f"the pool exceeds what the engine may use by {format_bytes(sized.excess_bytes)} a GPU."))
@@ -148,11 +150,12 @@ def answers(sized: Sizing, wanted: Sequence[int]) -> list[tuple[str, str]]:
 
 def _needs(sized: Sizing, wanted: Sequence[int]) -> list[tuple[str, str]]:
     d = sized.deployment
-    count = max(wanted, default=d.engine.max_num_seqs)
+    count = sized.per_pool(max(wanted)) if wanted else d.engine.max_num_seqs
     need, pool = sized.pool_needed(count), sized.binding.pool_bytes
-    what = f"{count:,} x {d.request_tokens:,} tokens take {format_bytes(need)} a GPU"
+    where = " per pool" if sized.pools > 1 else ""
+    what = f"{count:,} x {d.request_tokens:,} tokens{where} take {format_bytes(need)} a GPU"
     if need > pool:
-        return [("Need", f"{what}, {format_bytes(need - pool)} more than the pool.")]
+        return [("Need", f"{what}, {format_bytes(need - pool)} more than the pool.")] if wanted else []
     return [("Need", f"{what}; {format_bytes(pool - need)} of the pool are never used. Enough: {flag_of(sized, count)}.")]
 
 
@@ -172,8 +175,9 @@ def limit_words(sized: Sizing) -> str:
     return f"the pool{where}, before max_num_seqs ({d.engine.max_num_seqs}): a smaller KV format lets more requests run"
 
 
-def _holds(sized: Sizing, wanted: Sequence[int]) -> bool:
-    return sized.weights_fit and not sized.excess_bytes and sized.running >= max(wanted, default=1)
+def holds(sized: Sizing, wanted: Sequence[int]) -> bool:
+    """Whether it fits: weights, pool, and the largest number of requests (one, if none), spread over the pools."""
+    return sized.weights_fit and not sized.excess_bytes and sized.running >= sized.per_pool(max(wanted, default=1))
 
 
 def working_lines(terms: Sequence[Term], width: int) -> list[str]:
@@ -246,7 +250,7 @@ def as_object(sized: Sizing, terms: Sequence[Term], levers: Sequence[Lever], ext
         "running": sized.running,
         "longest_tokens": sized.longest,
         "window_bounds": sized.window_bounds,
-        "fits": _holds(sized, wanted),
+        "fits": holds(sized, wanted),
         "excess_bytes": sized.excess_bytes,
         "limit": limit_words(sized) if sized.weights_fit else "weights",
         "stages": [
@@ -254,7 +258,8 @@ def as_object(sized: Sizing, terms: Sequence[Term], levers: Sequence[Lever], ext
              "room_bytes": s.room_bytes, "binding": s is binding} for s in sized.stages
         ],
         "concurrency": [
-            {"requests": n, "pool_bytes": sized.pool_needed(n), "gpu_memory_utilization": sized.share_needed(n)} for n in wanted
+            {"requests": n, "pool_bytes": sized.pool_needed(sized.per_pool(n)),
+             "gpu_memory_utilization": sized.share_needed(sized.per_pool(n))} for n in wanted
         ],
         "tiers": [t._asdict() for t in sized.tiers],
         "levers": [

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dse.analysis.values import listing
 from simcore.units import format_bytes
 
 if TYPE_CHECKING:
@@ -56,12 +57,24 @@ def request_words(sized: Sizing) -> str:
     """How many requests of the longest length fit and run."""
     d = sized.deployment
     each = format_bytes(sized.request_bytes())
-    text = f"{sized.sequences:,.2f} of {d.request_tokens:,} tokens at once ({each} each on a GPU)"
+    text = f"{sized.sequences:,.2f} requests of {d.request_tokens:,} tokens at once ({each} each on a GPU)"
     if sized.sequences >= d.engine.max_num_seqs:
         text += f"; max_num_seqs lets {d.engine.max_num_seqs:,} run"
     if sized.pools > 1:
         text += f"; {sized.running * sized.pools:,} over {sized.pools} pools"
     return text
+
+
+def without_bf16(found: Sequence[Sizing]) -> list[str]:
+    """A note on the GPUs that have no bf16 although something is held in it."""
+    names = []
+    for sized in found:
+        d = sized.deployment
+        formats = {d.weights, *(name for p in d.kv_format.per_layer(d.model.layers) for name in (p.k, p.v))}
+        if d.gpu.generation in ("volta", "turing") and "bf16" in formats and d.gpu.name not in names:
+            names.append(d.gpu.name)
+    have = "have" if len(names) > 1 else "has"
+    return [f"{listing(names)} {have} no bf16: serve in float16, which takes the same bytes."] if names else []
 
 
 def window_words(sized: Sizing) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import simcore
-from dse.analysis.size_text import Extras, Told, as_object, fit_lines, size_lines, survey_lines
+from dse.analysis.size_text import Extras, Told, as_object, fit_lines, holds, size_lines, survey_lines
+from dse.analysis.size_words import without_bf16
 from dse.commands.output import Output
 from dse.launch import command, flags
 from dse.launch.models import find_model
@@ -85,7 +86,7 @@ class Asked:
 
 def run(request: Request, output: Output) -> int:
     """Size what was asked for and print it; status 3 when it does not fit."""
-    wanted = numbers(request.concurrency)
+    wanted, formats = numbers(request.concurrency), _formats(request.compare)
     fit = _fitted(request)
     if fit is not None and not request.words and request.model is None:
         output.answer("\n".join(fit_lines(fit, output.width)), {"fit": fit._asdict()})
@@ -97,29 +98,55 @@ def run(request: Request, output: Output) -> int:
         for flag in asked.told.unknown:  # also in the JSON object
             output.warn(f"dse: {asked.told.engine} is not known to have {flag}; it is left out")
         if asked.gpu is None:
+            _refuse_of_one_gpu(request)
             return _survey(asked, wanted, output)
         sized = _sized(asked, asked.gpu)
     told = asked.told if asked is not None else Told()
+    longest = sized.deployment.request_tokens
+    if request.prefix is not None and request.prefix > longest:
+        raise InputError(f"must not exceed the {longest} tokens of the longest request", path="--prefix", value=request.prefix)
+    told.notes += without_bf16([sized])
     terms = simcore.working(sized, asked.origins if asked is not None else {"pool_bytes": "tiers.hbm.capacity"})
-    better = simcore.levers(sized, max(wanted, default=1))
-    formats = [part.strip() for text in request.compare for part in text.split(",") if part.strip()]
+    better = simcore.levers(sized, sized.per_pool(max(wanted, default=1)))
     trades = simcore.compare_formats(sized, formats) if formats else []
     extras = Extras(wanted, trades, request.prefix, fit)
     if output.json:
         output.object(as_object(sized, terms, better, extras, told))
     else:
         output.text("\n".join(size_lines(sized, terms, better, extras, told, output.width)))
-    return 0 if sized.weights_fit and not sized.excess_bytes and sized.running >= max(wanted, default=1) else NOT_FITTING
+    return 0 if holds(sized, wanted) else NOT_FITTING
+
+
+def _refuse_of_one_gpu(request: Request) -> None:
+    """What the table of all GPUs has no place for."""
+    for name in ("prefix", "compare", "tier", "logged"):
+        if getattr(request, name):
+            raise InputError("needs one kind of GPU", path=f"--{name}", hint="name it with --gpu (dse presets)")
+
+
+def _formats(texts: Sequence[str]) -> list[str]:
+    """KV formats to compare.
+
+    Raises:
+        InputError: an empty name, or one twice.
+    """
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    for position, part in enumerate(parts):
+        if not part or part in parts[:position]:
+            rule = "is there twice" if part else "must be names of KV formats"
+            raise InputError(rule, path="--compare", value=part or ",".join(texts), hint="for example int8,fp8_e4m3")
+    return parts
 
 
 def _survey(asked: Asked, wanted: Sequence[int], output: Output) -> int:
     """The same on every GPU there is a preset of."""
     found = {name: _sized(asked, name) for name in simcore.list_presets("gpus")}
+    asked.told.notes += without_bf16(list(found.values()))
     if output.json:
         output.object({"gpus": {name: as_object(sized, [], [], Extras(wanted), asked.told) for name, sized in found.items()}})
     else:
         output.text("\n".join(survey_lines(found, asked.told, output.width)))
-    return 0 if any(s.weights_fit and s.running >= 1 for s in found.values()) else NOT_FITTING
+    return 0 if any(holds(s, wanted) for s in found.values()) else NOT_FITTING
 
 
 def numbers(texts: Sequence[str]) -> tuple[int, ...]:
@@ -134,7 +161,10 @@ def numbers(texts: Sequence[str]) -> tuple[int, ...]:
             raise InputError(
                 "must be whole numbers of at least 1", path="--concurrency", value=part, hint="for example 5,20,50"
             )
-    return tuple(sorted({int(part) for part in parts}))
+    found = sorted(int(part) for part in parts)
+    if len(set(found)) < len(found):
+        raise InputError("has a number twice", path="--concurrency", value=",".join(texts))
+    return tuple(found)
 
 
 def _fitted(request: Request) -> simcore.LogFit | None:
@@ -228,6 +258,7 @@ def _options(request: Request, asked: Asked) -> None:
     for path, value in given.items():
         if value is not None:
             into.put(path, value, names.get(path, f"--{path.rpartition('.')[2].replace('_', '-')}"))
+    keys: set[str] = set()
     for text in request.tier:
         name, equals, capacity = text.partition("=")
         presets = simcore.list_presets("tiers")
@@ -236,6 +267,9 @@ def _options(request: Request, asked: Asked) -> None:
             hint = did_you_mean(name, [*TIERS, *presets]) if equals else "for example --tier dram=64GiB"
             raise InputError("must be NAME=CAPACITY of a known tier", path="--tier", value=text, hint=hint)
         key = name if name in TIERS else name.replace("-", "_").replace(".", "_")
+        if key in keys:
+            raise InputError("is there twice", path="--tier", value=name, hint="one capacity for each tier")
+        keys.add(key)
         asked.data.setdefault("tiers", {})[key] = {"preset": preset, "capacity": capacity}
     _pins(request, asked, into)
 

@@ -41,6 +41,7 @@ FLAGS: dict[str, Flag] = {
     "--enable-hierarchical-cache": Flag(lambda launch, flag, value: launch.settings.update(hicache=flag), switch=True),
     "--hicache-ratio": setting("hicache_ratio", lambda text: number(text, 0, 1e6)),
     "--hicache-size": setting("hicache_size", lambda text: round(number(text, 0, 1e9) * 1e9)),  # decimal GB, as it counts
+    "--json-model-override-args": Flag(vllm.changes_context),
     "--speculative-algorithm": Flag(
         lambda launch, flag, value: launch.notes.append(f"{flag}: the draft's weights and cache are not counted.")
     ),

@@ -95,6 +95,17 @@ def _cpu_offload(launch: Launch, flag: str, value: str) -> None:
         raise InputError("weights in host memory are not modelled", value=value, hint=f"leave {flag} out")
 
 
+def _swap(launch: Launch, flag: str, value: str) -> None:
+    gibibytes(value)  # refuses what is no size
+    launch.ignored.append(flag)
+
+
+def changes_context(launch: Launch, flag: str, value: str) -> None:
+    """The model as configured anew is not read: the reader is told."""
+    hint = "for another one give --model the path of a config.json"
+    launch.notes.append(f"{flag} is not applied: sized with the model's own configuration and context; {hint}.")
+
+
 FLAGS: dict[str, Flag] = {
     "--gpu-memory-utilization": sets("engine.gpu_memory_utilization", share),
     "--max-model-len": Flag(_longest),
@@ -118,6 +129,9 @@ FLAGS: dict[str, Flag] = {
     "--kv-transfer-config": Flag(_transfer),
     "--speculative-config": Flag(_speculative),
     "--cpu-offload-gb": Flag(_cpu_offload),
+    "--swap-space": Flag(_swap),
+    "--rope-scaling": Flag(changes_context),
+    "--hf-overrides": Flag(changes_context),
     "--model": Flag(lambda launch, flag, value: setattr(launch, "model", value)),
 }
 ALIASES = {"-tp": "--tensor-parallel-size", "-pp": "--pipeline-parallel-size", "-dp": "--data-parallel-size",
@@ -126,9 +140,9 @@ IGNORED = {
     "valued": """--host --port --served-model-name --api-key --tokenizer --tokenizer-mode --chat-template
         --chat-template-content-format --tool-call-parser --reasoning-parser --download-dir --seed --uvicorn-log-level
         --generation-config --load-format --revision --code-revision --tokenizer-revision --hf-config-path --config-format
-        --swap-space --preemption-mode --limit-mm-per-prompt --mm-processor-cache-gb --mm-processor-kwargs
+        --preemption-mode --limit-mm-per-prompt --mm-processor-cache-gb --mm-processor-kwargs
         --kv-offloading-backend --prefix-caching-hash-algo --scheduling-policy --distributed-executor-backend
-        --compilation-config --max-log-len --max-logprobs --rope-scaling --rope-theta --hf-overrides --lora-modules
+        --compilation-config --max-log-len --max-logprobs --rope-theta --lora-modules
         --max-loras --max-lora-rank --attention-backend --response-role --root-path --ssl-keyfile --ssl-certfile
         --otlp-traces-endpoint --override-generation-config --guided-decoding-backend --max-seq-len-to-capture
         --long-prefill-token-threshold --max-num-partial-prefills --data-parallel-address --data-parallel-rpc-port

@@ -234,7 +234,6 @@ def share_for_pool(gpu: GpuSpec, engine: EngineSpec, fixed: HbmUse, pool_bytes: 
     if family == "trtllm":
         free = memory - fixed.total
         return pool_bytes / free if free > 0 else float("inf")
-    family = family_name(engine.family)
     if family == "sglang":
         return (fixed.weights + fixed.runtime + pool_bytes) / memory if fixed.total + pool_bytes <= memory else float("inf")
     return (fixed.total + pool_bytes) / memory

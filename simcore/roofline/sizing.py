@@ -226,6 +226,10 @@ class Sizing:
         d = self.deployment
         return layer_groups(d.model, d.kv_format, 0, d.engine.sliding_window_cache)
 
+    def per_pool(self, requests: int) -> int:
+        """Requests of the fullest pool when `requests` are spread evenly over all pools."""
+        return -(-requests // self.pools)
+
     def request_bytes(self, tokens: int | None = None) -> float:
         """Bytes of one running request on a GPU of the stage that holds most of it."""
         return max(s.paging.bytes_of(tokens or self.deployment.request_tokens) for s in self.stages)

@@ -301,6 +301,27 @@ def test_data_parallel_ranks_have_a_pool_each(dse: Dse) -> None:
     assert data["kv_bytes_per_token"] == 70_272
 
 
+def test_requests_are_spread_over_the_pools(dse: Dse) -> None:
+    base = ("--model", "deepseek-v3", "--gpu", "h200", "--dp", "8", "--ep", "--max-model-len", "32768")
+    runs = sized(dse, *base)["running"]
+    assert runs > 1
+    fits = dse("size", *base, "--concurrency", str(8 * runs))
+    assert fits.status == 0 and "per pool" in fits.out and "over 8 pools" in fits.out
+    assert dse("size", *base, "--concurrency", str(8 * runs + 1)).status == 3
+
+
+def test_a_number_of_requests_that_fits_nowhere(dse: Dse) -> None:
+    assert dse("size", "--model", "qwen3-8b", "--concurrency", "2").status == 0
+    assert dse("size", "--model", "qwen3-8b", "--concurrency", "100000").status == 3
+
+
+def test_what_the_reader_is_told(dse: Dse) -> None:
+    done = dse("size", "--gpu", "t4", "--", "vllm", "serve", "Qwen/Qwen3-1.7B", "--rope-scaling", "{}", "--hf-overrides", "{}")
+    text = " ".join(done.out.split())
+    assert "--rope-scaling is not applied" in text and "--hf-overrides is not applied" in text and "no bf16" in text
+    assert "no bf16" not in dse("size", "--model", "qwen3-1.7b", "--gpu", "rtx-4090").out
+
+
 def test_a_host_cache_in_proportion(dse: Dse) -> None:
     command = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --enable-hierarchical-cache --hicache-ratio 2"
     data = sized(dse, "--gpu", "h100-sxm", "--", *command.split())
@@ -329,6 +350,19 @@ def test_a_host_cache_in_proportion(dse: Dse) -> None:
         (("size", "--logged", "150000@121344"), "--pool: is required with --logged"),
         (("size", "--pool", "7.7GiB", "--logged", "many"), "--logged: must be TOKENS@LENGTH; got many"),
         (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--compare", "fp9"), "--compare: unknown KV format"),
+        (("size", "--model", "qwen3-8b", "--gpu", "t4", "--compare", ","), "--compare: must be names of KV formats"),
+        (("size", "--model", "qwen3-8b", "--gpu", "t4", "--compare", ""), "--compare: must be names of KV formats"),
+        (("size", "--model", "qwen3-8b", "--gpu", "t4", "--compare", "bf16,bf16"), "--compare: is there twice; got bf16"),
+        (("size", "--model", "qwen3-8b", "--gpu", "t4", "--concurrency", "1,1"), "--concurrency: has a number twice"),
+        (
+            ("size", "--model", "qwen3-8b", "--gpu", "t4", "--tier", "dram=1GiB", "--tier", "dram=2GiB"),
+            "--tier: is there twice; got dram",
+        ),
+        (("size", "--model", "qwen3-8b", "--gpu", "h100-sxm", "--prefix", "50000"), "--prefix: must not exceed the 40960"),
+        (("size", "--model", "qwen3-8b", "--prefix", "50"), "--prefix: needs one kind of GPU"),
+        (("size", "--model", "qwen3-8b", "--compare", "int8"), "--compare: needs one kind of GPU"),
+        (("size", "--model", "qwen3-8b", "--tier", "dram=1GiB"), "--tier: needs one kind of GPU"),
+        (("size", "--gpu", "t4", "--", "vllm", "serve", "Qwen/Qwen3-8B", "--swap-space", "-4"), "--swap-space: must be within"),
         (("size", "s.yaml", "--gpu", "h100-sxm"), "--gpu: is in the scenario already"),
         (("size", "--gpu", "t4", "--", "vllm", "serve", "Qwen/Qwen3-8B", "-tp", "7"), "--tensor-parallel-size: must divide"),
     ],
