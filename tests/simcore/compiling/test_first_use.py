@@ -36,7 +36,7 @@ print(hits, *(sum(run.stats.cache_hits.values()) for run in compiled))
 # Evicts the newest or the oldest: which, three modules further decide.
 POLICY = """
 import side
-from simcore.policies.fifo import *
+from simcore.policies.lru import *
 from simcore.kernel import kernel, list_head
 
 
