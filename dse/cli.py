@@ -373,14 +373,15 @@ def main(argv: list[str] | None = None) -> int:
         print("dse: standard output is closed", file=sys.stderr)
         return 2
     arguments = (sys.argv[1:] if argv is None else argv) or ["--help"]
-    with Output.opened(json="--json" in arguments) as output:
+    own = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)  # what follows is a pasted command
+    with Output.opened(json="--json" in own) as output:
         try:
             status = app(args=arguments, prog_name="dse", standalone_mode=False)
             return int(status or 0)
         except TyperException as mistake:
             return report_error(mistake, output)
         except Exception as error:
-            return report_error(error, output, traceback={"-v", "--verbose"} & set(arguments) != set())
+            return report_error(error, output, traceback={"-v", "--verbose"} & own != set())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 class TierOutcome:
     """One tier over the whole run, all replicas added up.
 
-    Bytes are conserved: `bytes_in == bytes_out + bytes_resident`.
+    Bytes are conserved: what was there at the start and `bytes_in` are `bytes_out` and `bytes_resident`.
     """
 
     name: str
@@ -26,6 +26,8 @@ class TierOutcome:
     bytes_resident: int
     refused_bytes: int = 0
     """Bytes that were to come in and did not: the links were backed up, or the policy kept what it had."""
+    dropped_bytes: int = 0
+    """Of `bytes_out`, what was evicted and held by no tier below; the rest moved up or down."""
 
 
 @dataclass(frozen=True)

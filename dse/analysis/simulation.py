@@ -122,7 +122,7 @@ def regime(run: Simulated) -> str:
             rest = " Lower tiers cannot help." if len(names) < len(run.outcome.tiers) else ""
             return f"What is reused fits {listing(names)}: {_found(found, ceiling)}.{rest}"
     last = run.outcome.tiers[-1]
-    lost = (last.bytes_out + last.refused_bytes) / max(last.bytes_in + last.refused_bytes, 1)
+    lost = (last.dropped_bytes + last.refused_bytes) / max(last.bytes_in + last.refused_bytes, 1)
     text = f"Not all that is reused is found: {_found(found, ceiling)}. {names[-1]} lost {percent(lost)} % of what came "
     return f"{text}to it; prefixes held by another replica or not yet computed are not found either."
 
@@ -232,7 +232,7 @@ def warnings(values: Values) -> list[str]:
         at = f", at {percent(load)} % of what it sustains" if load is not None else ""
         found.append(f"Saturated{at}: the latencies below grow with the length of the trace.")
     if rejected:
-        found.append(f"{rejected:.0f} requests are longer than the HBM pool and were not served.")
+        found.append(f"{rejected:.0f} requests are longer than the HBM pool or engine.max_model_len and were not served.")
     return found
 
 

@@ -14,6 +14,7 @@ from dse.analysis.mrc_text import curves_text
 from dse.analysis.mrc_words import definition
 from dse.commands import mrc_arguments as given
 from dse.commands.output import Output, ProgressLine, plain
+from dse.commands.written import check_outputs, write_output
 from simcore.errors import InputError
 from simcore.units import GIB, KIB, MIB, TIB
 
@@ -77,7 +78,8 @@ class _Plan:
 
 def run(request: Request, output: Output) -> int:
     """Compute the curves, print them and write the files that were asked for."""
-    files = given.outputs(request.output)
+    files = request.output
+    check_outputs(files)
     count = given.one_of(request.count, given.COUNTS, "--count")
     if request.order is not None:
         given.one_of(request.order, given.ORDERS, "--order")
@@ -367,7 +369,4 @@ def _write(file: Path, curves: Curves, data: dict[str, Any]) -> None:
         from json import dumps
 
         content = (dumps(plain(data), indent=1, allow_nan=False) + "\n").encode()
-    try:
-        file.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path="--output", value=str(file)) from None
+    write_output(file, content)

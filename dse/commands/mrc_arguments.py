@@ -16,7 +16,6 @@ from simcore.yamlio import loads_yaml
 ORDERS = {"tail-first": "tail_first", "chain": "chain"}
 COUNTS = ("blocks", "tokens")
 _SAME = ("ways", "warmup", "seed", "threads")  # called alike here and in the simulator
-SUFFIXES = (".png", ".html", ".json")
 LIMIT = 2**62
 """Capacities, and sums of them in a chain, are counted in 64 bits."""
 
@@ -196,20 +195,6 @@ def option_of(path: str) -> str | None:
     if ".params" in path:
         return f"--param {path.replace('.params', '', 1)}"
     return {"rate": "--sample", "capacities": "--capacity"}.get(path, f"--{path}" if path in _SAME else path or None)
-
-
-def outputs(files: Sequence[Path]) -> list[Path]:
-    """Files to write, known by their suffix.
-
-    Raises:
-        InputError: another suffix, or no folder to write into.
-    """
-    for file in files:
-        if file.suffix.lower() not in SUFFIXES:
-            raise InputError(f"must end in one of {', '.join(SUFFIXES)}", path="--output", value=str(file))
-        if not file.parent.is_dir():
-            raise InputError("is in a folder that does not exist", path="--output", value=str(file))
-    return list(files)
 
 
 def one_of(text: str, allowed: Mapping[str, Any] | Sequence[str], option: str) -> str:

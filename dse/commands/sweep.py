@@ -17,12 +17,12 @@ from dse.analysis.sweep_text import sweep_lines
 from dse.analysis.values import listing, percent, wrapped
 from dse.commands.output import Output, ProgressLine, plain
 from dse.commands.simulate import PROSE, Job, read_job, simulated
+from dse.commands.written import check_outputs, write_output
 from dse.versions import versions
 from simcore.errors import InputError
 from simcore.units import GIB, MIB, parse_quantity
 
 MOST_POINTS = 10_000
-SUFFIXES = (".png", ".html", ".json")
 
 
 def run(
@@ -37,9 +37,7 @@ def run(
     """Simulate every point and print what came of it."""
     key = simcore.find_metric(metric).key
     wanted = _share(share)
-    for path in files:
-        if path.suffix.lower() not in SUFFIXES:
-            raise InputError(f"must end with {', '.join(SUFFIXES)}", path="--output", value=str(path))
+    check_outputs(files)
     base = read_job(file, assignments)
     axes = tuple(_axis(text, file, assignments) for text in sweeps)
     if len(axes) > 2 or len({a.path for a in axes}) < len(axes):
@@ -145,6 +143,8 @@ def _axis(text: str, file: Path, assignments: tuple[str, ...]) -> Axis:
     if len(parts) > 1 and "," not in given:
         return _range(path, parts, text, lambda value: read_job(file, (*assignments, f"{path}={value}")))
     texts = tuple(dict.fromkeys(value.strip() for value in given.split(",") if value.strip()))
+    if not texts:
+        raise InputError("names no value", path="--sweep", value=text, hint=f"for example {path}=5,10,20")
     numbers = _numbers(texts)
     if numbers is not None:
         pairs = sorted(zip(numbers, texts, strict=True))
@@ -215,7 +215,4 @@ def _write(path: Path, swept: Sweep, title: str, data: dict[str, Any]) -> None:
         from dse.analysis.sweep_picture import page, png
 
         content = png(swept, title) if kind == ".png" else page(swept, title).encode(errors="backslashreplace")
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", path="--output", value=str(path)) from None
+    write_output(path, content)

@@ -71,7 +71,8 @@ class Constraint:
         if self.text == SATURATED and self.built_in:
             return "saturated: the load exceeds what the system sustains"
         if self.text == SERVES_ALL and self.built_in:
-            return f"serves_all {values.get('rejected_requests') or 0:.0f} requests are longer than the HBM pool"
+            rejected = values.get("rejected_requests") or 0
+            return f"serves_all {rejected:.0f} requests are longer than the HBM pool or engine.max_model_len"
         if self.text == HBM_FIT:
             return f"hbm_fit {format_value(values.get('hbm_excess_bytes'), 'bytes')} per GPU too much"
         return self.bound.describe(values.get)

@@ -63,23 +63,28 @@ def writing(path: Path) -> Iterator[None]:
         raise StorageError(f"cannot write {path}: {reason}. {INTACT}") from error
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Write beside the file, then take its place. Raises OSError; the old file stays."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file in one step.
 
     Raises:
         StorageError: it cannot be written; the old file stays.
     """
-    partial = path.with_name(f".{path.name}.part")
     with writing(path):
-        try:
-            with partial.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
+        replace_file(path, content)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -223,7 +223,7 @@ def constants_text(
         gpu = fitted.runs[0].gpu if fitted else presets.gpu(str(said["gpu"]))
         lines += [f"host_link_share: {link.bandwidth_bytes_per_s / gpu.host_link_bytes_per_s:.3f}"]
         lines += [f"host_copy: {1e6 * link.overhead_s:.4g} us"] if link.overhead_s is not None else []
-    lines += [f"source: {', '.join(Path(file).name for file in files)}", f"date: {datetime.date.today():%Y-%m}"]
+    lines += [f"source: {json.dumps(', '.join(Path(file).name for file in files))}", f"date: {datetime.date.today():%Y-%m}"]
     return "\n".join(lines) + "\n"
 
 

@@ -173,6 +173,7 @@ def _tier(scenario: Scenario, setup: ServingSetup, flow: StoreFlow) -> TierOutco
         bytes_out=at_start + bytes_in - resident,
         bytes_resident=resident,
         refused_bytes=round(flow.writes_refused * size),
+        dropped_bytes=round(flow.out_dropped * size),
     )
 
 

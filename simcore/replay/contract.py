@@ -18,7 +18,7 @@ from simcore.plugins import broken, outside
 from simcore.replay.state import COLUMNS, OF_OBJECT, node_dtype, store_dtype
 from simcore.specs.base import Spec
 
-_OPTIONAL_VERBS = ("on_pin", "on_release", "surplus")
+_OPTIONAL_VERBS = ("on_pin", "on_release", "on_replace", "surplus")
 _NOT_OF_FILTERS = ("SPARE_NODES", "REALS", "learn")
 
 

@@ -138,37 +138,27 @@ def lower(
     output = setup.output_reuse and trace.has_output_ids
     arrays = trace_arrays(trace, setup.unit_tokens, partial_block=setup.partial_block, output=output)
     arrays = arrays if first is None else _first(arrays, first)
-    replicas = setup.replicas
-    room = np.zeros((replicas, 0), np.int64)
-    if setup.allocation != "paged":
-        arrays, order_pages, room = _rooms(setup, arrays)
+    replicas, n, tiers = setup.replicas, len(arrays.job), len(setup.tiers)
     names = [name for name, _ in policies]
     modules = [module for _, module in policies]
     told = any(module.NEEDS for module in modules)
-    n, tiers = len(arrays.job), len(setup.tiers)
-
-    request = _records(n, state.REQUEST)
-    request["arrival"] = request["load_start"] = request["source"] = NONE
-    request_class, classes = _classes(trace, setup)
-    request["class_"] = request_class[:n]
-    if setup.allocation != "paged":
-        request["order_pages"] = order_pages
+    request, classes = _requests(trace, setup, n)
     replica = _records(replicas, state.REPLICA)
     for field in ("blocked", "current", "queue_head", "run_tail", "ended_head", "ended_tail"):
         replica[field] = NONE
-    stat = _records(1, state.STAT)[0]
-    stat.turn = stat.leaving_head = stat.leaving_tail = NONE
-    stat.wave = len(arrays.wave_start) - 2 if setup.arrivals == "backlog" else 0
-    stat.wave_left = n if setup.arrivals == "backlog" else arrays.wave_start[1]
+    room = np.zeros((replicas, 0), np.int64)
+    if setup.allocation != "paged":
+        arrays, request["order_pages"], room = _rooms(setup, arrays)
     par = _knobs(trace, setup, arrays, classes, leap, told)
     if setup.allocation != "paged":
         _contiguous(par, arrays, room)
     store, view, sizes = _stores(setup, names, modules, arrays.n_ids)
     tier, link = _links(setup, view)
     client, one_way = _network(setup, arrays, replica)
+    heaps = 4 if setup.stream_interval > 1 or setup.swap_pages or setup.prefill_replicas else 2
     return State(
         par=par,
-        stat=stat,
+        stat=_progress(setup, arrays),
         found=_records(1, state.FOUND)[0],
         job=arrays.job,
         request=request,
@@ -183,22 +173,12 @@ def lower(
         tier=tier,
         link=link,
         store=store,
-        node=_records(sizes["nodes"], state.node_dtype(modules)),
         slot=scratch.take(len(store) * arrays.n_ids),
         uses=np.zeros(sizes["nodes"] if any(t.copy_after > 0 for t in setup.tiers) else 1, np.uint32),
-        event=_records(1, state.event_dtype(modules)),
         known=_records(arrays.n_ids if told else 1, state.KNOWN),
         category=request_kinds(trace)[:n] if told else np.zeros(1, np.int32),
-        object=_records(sizes["objects"], state.object_dtype(modules)),
-        words=np.zeros(sizes["words"], np.uint32),
-        reals=np.zeros(sizes["reals"], np.float64),
-        heap=_records(
-            (4 if setup.stream_interval > 1 or setup.swap_pages or setup.prefill_replicas else 2)
-            * replicas
-            * setup.max_num_seqs
-            + n,
-            state.HEAP,
-        ),
+        **_of_policies(modules, sizes),
+        heap=_records(heaps * replicas * setup.max_num_seqs + n, state.HEAP),
         completed=np.zeros(replicas * setup.max_num_batched_tokens, np.uint32),
         plan=_records(max(arrays.longest_prompt, 1), state.PLAN),
         plan_free=np.zeros(2 * (tiers + 1), np.int64),
@@ -211,6 +191,36 @@ def lower(
         one_way=one_way,
         lin=_picoseconds(setup.costs.lin_s[: setup.max_num_batched_tokens + 1]),
     )
+
+
+def _of_policies(modules: list[ModuleType], sizes: dict[str, int]) -> dict[str, Any]:
+    """The arrays whose records and lengths the eviction policies ask for."""
+    return {
+        "node": _records(sizes["nodes"], state.node_dtype(modules)),
+        "event": _records(1, state.event_dtype(modules)),
+        "object": _records(sizes["objects"], state.object_dtype(modules)),
+        "words": np.zeros(sizes["words"], np.uint32),
+        "reals": np.zeros(sizes["reals"], np.float64),
+    }
+
+
+def _requests(trace: Trace, setup: ServingSetup, n: int) -> tuple[Any, int]:
+    """The first n requests before they arrive, and how many classes of priority there are."""
+    request = _records(n, state.REQUEST)
+    request["arrival"] = request["load_start"] = request["source"] = NONE
+    request_class, classes = _classes(trace, setup)
+    request["class_"] = request_class[:n]
+    return request, classes
+
+
+def _progress(setup: ServingSetup, arrays: TraceArrays) -> Any:
+    """Counters before the first event; a backlog is in its last wave."""
+    stat = _records(1, state.STAT)[0]
+    backlog = setup.arrivals == "backlog"
+    stat.turn = stat.leaving_head = stat.leaving_tail = NONE
+    stat.wave = len(arrays.wave_start) - 2 if backlog else 0
+    stat.wave_left = len(arrays.job) if backlog else arrays.wave_start[1]
+    return stat
 
 
 def _classes(trace: Trace, setup: ServingSetup) -> tuple[NDArray[np.int64], int]:

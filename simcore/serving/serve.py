@@ -17,7 +17,7 @@ from simcore.serving.lower import lower, scratch
 from simcore.serving.result import ServingResult, collect
 from simcore.serving.setup import ServingSetup
 from simcore.serving.starts import keeps, take_over
-from simcore.serving.state import FINE, LATEST, PICOSECONDS, TOO_LATE, State
+from simcore.serving.state import FINE, LATEST, NO_VICTIM, PICOSECONDS, STUCK, TOO_LATE, TOO_MANY_EVENTS, State
 from simcore.traces.trace import Trace
 
 
@@ -99,6 +99,13 @@ def _check_policies(setup: ServingSetup) -> None:
             raise error.within(prefix=path) from None
 
 
+_FAULTS = {
+    TOO_MANY_EVENTS: "more events than its bound",
+    NO_VICTIM: "an eviction policy chose nobody though a block could leave",
+    STUCK: "requests are left that nothing will ever schedule, as when an eviction policy loses blocks",
+}
+
+
 def _raise_fault(fault: int, st: State) -> None:
     if fault == FINE:
         return
@@ -107,4 +114,4 @@ def _raise_fault(fault: int, st: State) -> None:
         raise InputError(rule, hint="lower the load, the think times, or the times of steps and blocks")
     stat = st.stat
     done = f"{stat.done} of {st.par.requests} requests done at {stat.now / PICOSECONDS:.6f} s after {stat.events} events"
-    raise InternalError(f"the serving engine stopped with fault {fault} ({done})")
+    raise InternalError(f"the serving engine stopped: {_FAULTS[fault]} ({done})")

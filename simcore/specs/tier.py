@@ -18,14 +18,16 @@ Share = Annotated[float, BeforeValidator(share), Field(ge=0, le=1)]
 
 def _by_tenant(raw: Any) -> Any:
     """Quotas by tenant number or `default`, as texts; a share alone is the default."""
-    if raw is None or isinstance(raw, (str, float, int)):
+    if raw is None or (isinstance(raw, (str, float, int)) and not isinstance(raw, bool)):
         return {} if raw is None else {"default": raw}
     if not isinstance(raw, Mapping):
         return raw
     quotas = {str(tenant): quota for tenant, quota in raw.items()}
-    for tenant in quotas:
-        if tenant != "default" and not (tenant.isdecimal() and int(tenant) < 1_000_000):
-            raise InputError("must be the number of a tenant, or default", value=tenant)
+    for tenant, quota in quotas.items():
+        if tenant != "default" and not (tenant.isascii() and tenant.isdecimal() and tenant == str(int(tenant[:6]))):
+            raise InputError("must be the number of a tenant below 1,000,000, or default", value=tenant)
+        if isinstance(quota, bool):
+            raise InputError("must be a share", path=tenant, value=quota)
     return quotas
 
 

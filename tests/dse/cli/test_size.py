@@ -375,3 +375,9 @@ def test_mistakes(dse: Dse, arguments: tuple[str, ...], message: str) -> None:
 def test_unknown_flags_are_warned_of(dse: Dse) -> None:
     done = dse("size", "--gpu", "rtx-4090", "--", *U01.split(), "--max-modl-len", "5")
     assert "vllm is not known to have --max-modl-len (did you mean --max-model-len?); it is left out" in done.err
+
+
+def test_flags_behind_two_dashes_are_the_engines(dse: Dse) -> None:
+    """A pasted command may have a -v or a --json of its own."""
+    done = dse("size", "--gpu", "rtx-4090", "--", *U01.split(), "--json", "-v")
+    assert not done.out.lstrip().startswith("{")

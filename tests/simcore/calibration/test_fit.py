@@ -116,8 +116,8 @@ def _table(path: Path, runs: list[Run], **columns: object) -> Path:
 
 
 def test_a_users_table_becomes_constants_that_a_scenario_takes(tmp_path: Path) -> None:
-    file = _table(tmp_path / "runs.csv", runs_of(), model="llama-3.1-8b", gpu="h100-sxm", client="varied")
-    found = calibrate_files([file], {})
+    file = _table(tmp_path / "runs: v2 #1\nmfu: 0.9\nb.csv", runs_of(), model="llama-3.1-8b", gpu="h100-sxm", client="varied")
+    found = calibrate_files([file], {})  # whatever its name, it is no more than the source
     assert found.fitted is not None and found.cross_validated
     (tmp_path / "mine.yaml").write_text(found.text)
     loaded = load_constants(str(tmp_path / "mine.yaml"))

@@ -276,7 +276,10 @@ def test_a_quota_keeps_a_tenant_from_the_room_of_others() -> None:
     assert others[1] > others[0]
 
 
-@pytest.mark.parametrize("quotas", [{"first": 0.1}, {"-1": 0.1}, 1.5, {"default": -0.1}])
+@pytest.mark.parametrize(
+    "quotas",
+    [{"first": 0.1}, {"-1": 0.1}, {"01": 0.1}, {"\uff11": 0.1}, {"1000000": 0.1}, {"1": True}, True, 1.5, {"default": -0.1}],
+)
 def test_quotas_are_shares_by_tenant(quotas: Any) -> None:
     with pytest.raises(simcore.InputError, match=r"tiers\.hbm\.quotas"):
         measured({"tiers.hbm.quotas": quotas})

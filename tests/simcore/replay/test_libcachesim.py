@@ -64,7 +64,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "lecar": {"blame_both": False},
 }
 EXACT = ("fifo", "lru", "clock", "sieve", "lfu", "two_q", "slru", "arc", "gdsf", "belady", "s3fifo")
-RUNS = {"lirs": 1, "hyperbolic": 3, "lecar": 21, "w_tinylfu_libcachesim": 7}
+RUNS = {"lirs": 1, "hyperbolic": 3, "lecar": 21, "w_tinylfu_libcachesim": 21}
 CLOSE = 0.5  # points of the miss ratio
 # libCacheSim's own limit on the size of an object, which is not of the papers: (share of the capacity, more, at least)
 LIMITS = {
